@@ -1,0 +1,1 @@
+"""What more than one daemon needs. Nothing in here imports a service."""
