@@ -94,10 +94,7 @@ def _parse_part(rest: str, text: str) -> tuple[int, str]:
         raise ValueError(f'time: unknown unit "{unit}" in duration "{text}"')
     ns = int(whole or "0") * factor
     if below:
-        digits = below[
-            :18
-        ]  # Go stops before its integer overflows; what is left is below any unit's precision
-        ns += int(
-            float(int(digits)) * (factor / 10.0 ** len(digits))
-        )  # in floating point, as Go does
+        # In floating point and with as many digits as fit an int64, as Go does: the last nanosecond depends on it.
+        digits = below[:19] if int(below[:19]) < _LIMIT_NS else below[:18]
+        ns += int(float(int(digits)) * (factor / 10.0 ** len(digits)))
     return ns, rest[match.end() :]
