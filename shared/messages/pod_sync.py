@@ -37,6 +37,8 @@ class PodEntry(Message, frozen=True):
     reason: str = ""
     mirror_uid: str = ""
     static: bool = False
+    configured: bool = True
+    """a source still names it; False while a removed pod is being stopped and cleaned up"""
 
 
 PODS = Table("pods", key="pod_uid", value=PodEntry, owner=Service.POD_SYNC)

@@ -31,6 +31,8 @@ class PodVolumes(Message, frozen=True):
     pod_dir: str = ""
     """`<root-dir>/pods/<uid>`, made before the phase is published; gone once `dir_removed`"""
     dir_removed: bool = False
+    dir_error: str = ""
+    """why the directory could not be made or removed"""
 
 
 POD_VOLUMES = Table("pod_volumes", key="pod_uid", value=PodVolumes, owner=Service.VOLUME_MANAGER)

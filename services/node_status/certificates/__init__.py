@@ -1,0 +1,1 @@
+"""The serving certificate: given by files, or made here once and kept."""

@@ -1,0 +1,1 @@
+"""/metrics: every daemon's own page, merged into one."""

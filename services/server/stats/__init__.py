@@ -1,0 +1,1 @@
+"""/stats/summary: `summary` builds the document, `filesystems` and `network` read this host."""
