@@ -1,0 +1,70 @@
+"""The command line that every daemon has."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from shared.telemetry.log import LEVELS
+
+DEFAULT_RUN_DIR: Final = Path("/run/octolet")
+
+
+class Arguments(msgspec.Struct, frozen=True, kw_only=True):
+    """The parsed command line; `settings_file` None: RUN/settings/NAME.json if it is there."""
+
+    run_dir: Path
+    settings_file: Path | None
+    log_format: str
+    log_level: str
+    check: bool
+
+
+def parse_arguments(service: str, about: str, argv: Sequence[str] | None = None) -> Arguments:
+    """Read the command line (None: the process's own). Exits with 2 and a usage text when it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m services.{service}",
+        description=about,
+        epilog="Exit codes: 0 stopped by a signal, 1 an unexpected error (see the log), 2 wrong arguments or settings, "
+        "75 this service runs already in that run folder.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--run-dir",
+        type=Path,
+        default=DEFAULT_RUN_DIR,
+        metavar="DIR",
+        help="where sockets, locks, settings and logs are; all daemons of a node share it (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--settings",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help=f"settings as JSON (default: DIR/settings/{service}.json if it is there, else built-in defaults)",
+    )
+    parser.add_argument(
+        "--log-format",
+        choices=("json", "console"),
+        default="console" if _is_terminal() else "json",
+        help="how lines on stderr look; DIR/log always gets JSON (default: console on a terminal, else json)",
+    )
+    parser.add_argument(
+        "--log-level", choices=tuple(LEVELS), default="info", help="least level to log (default: %(default)s)"
+    )
+    parser.add_argument("--check", action="store_true", help="only say whether the settings are right, and exit")
+    given = parser.parse_args(argv)
+    return Arguments(
+        run_dir=given.run_dir.absolute(),
+        settings_file=given.settings,
+        log_format=given.log_format,
+        log_level=given.log_level,
+        check=given.check,
+    )
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
