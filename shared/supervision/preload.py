@@ -1,0 +1,73 @@
+"""The modules that supervisord imports once, so that each daemon forked from it has them without paying again.
+
+Importing any of these has no side effect: no thread, socket, gRPC channel or event loop before `main()`.
+"""
+
+import gc
+import importlib
+import os
+from collections.abc import Callable
+from typing import Final
+
+LIBRARIES: Final = (
+    "asyncio",
+    "concurrent.futures.thread",
+    "json",
+    "logging",
+    "msgpack",
+    "msgspec",
+    "zmq",
+    "structlog",
+    "prometheus_client",
+    "yaml",
+    "grpc",
+    "grpc.aio",
+    "google.protobuf.message",
+    "setproctitle",
+)
+
+SHARED: Final = (
+    "shared.errors",
+    "shared.kube.types",
+    "shared.kube.quantity",
+    "shared.kube.pods",
+    "shared.messages.registry",
+    "shared.bus",
+    "shared.service",
+    "shared.checkpoint",
+    "shared.cri.api",
+    "shared.cri.client",
+)
+
+DAEMONS: Final = tuple(
+    f"services.{name}.{part}"
+    for name in (
+        "pod_sync",
+        "pleg",
+        "volume_manager",
+        "container_manager",
+        "eviction",
+        "prober",
+        "node_status",
+        "server",
+    )
+    for part in ("settings", "shell")
+)
+"""Each daemon's own code too: a page of it costs the same once, and a restart then imports nothing."""
+
+MODULES: Final = LIBRARIES + SHARED + DAEMONS
+
+
+def preload(report: Callable[[str], None], modules: tuple[str, ...] = MODULES) -> None:
+    """Import the modules and put what they made out of the garbage collector's reach, so that it stays shared.
+
+    A module that cannot be imported is reported and left out: its daemon will fail alone, and say why.
+    """
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # no channel exists before the fork, so its handlers only cost
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            report(f"preload {name}: {type(error).__name__}: {error}")
+    gc.collect()
+    gc.freeze()

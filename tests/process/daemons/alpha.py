@@ -1,0 +1,6 @@
+"""The daemon `alpha`."""
+
+from tests.process.daemons.manners import live
+
+if __name__ == "__main__":
+    live("alpha")

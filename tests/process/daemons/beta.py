@@ -1,0 +1,6 @@
+"""The daemon `beta`."""
+
+from tests.process.daemons.manners import live
+
+if __name__ == "__main__":
+    live("beta")

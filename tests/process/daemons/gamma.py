@@ -1,0 +1,6 @@
+"""The daemon `gamma`."""
+
+from tests.process.daemons.manners import live
+
+if __name__ == "__main__":
+    live("gamma")
