@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import grpc_tools  # type: ignore[import-untyped]
+import grpc_tools
 from grpc_tools import protoc
 
 HERE = Path(__file__).resolve().parent

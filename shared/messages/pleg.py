@@ -105,6 +105,8 @@ class RuntimeHealth(Message, frozen=True):
     conditions: list[RuntimeCondition] = []
     handlers: list[RuntimeHandler] = []
     supplemental_groups_policy: bool = False
+    user_namespaces_host_network: bool = False
+    mount_options: bool = False
     cgroup_driver: str = ""
     """`systemd`, `cgroupfs`, or empty when the runtime has no RuntimeConfig call"""
     event_stream: bool = False
