@@ -1,0 +1,32 @@
+"""The volume types there are. A kind of volume that is not listed stays pending with an event that names it."""
+
+from typing import Final
+
+from services.volume_manager.model import VolumeKey
+from services.volume_manager.volumes.base import VolumeType, kind_of
+from services.volume_manager.volumes.empty_dir import EmptyDir
+from services.volume_manager.volumes.host_path import HostPath
+from services.volume_manager.volumes.image import Image
+from services.volume_manager.volumes.unknown import Unknown
+from shared.kube.types import Volume
+
+TYPES: Final[tuple[VolumeType, ...]] = (
+    EmptyDir(),
+    HostPath(),
+    Image(),
+)
+_BY_PLUGIN: Final = {t.plugin: t for t in TYPES}
+_BY_SOURCE: Final = {t.source: t for t in TYPES}
+
+
+def type_of_volume(volume: Volume) -> VolumeType:
+    """The type that takes a pod's volume; one that only explains itself when there is none."""
+    source = kind_of(volume)
+    known = _BY_SOURCE.get(source)
+    return known if known is not None else Unknown(f"kubernetes.io/{source.replace('_', '-')}", source)
+
+
+def type_of_key(key: VolumeKey) -> VolumeType:
+    """The type whose directory was found on disk; one that only unmounts when there is none."""
+    known = _BY_PLUGIN.get(key.plugin)
+    return known if known is not None else Unknown(key.plugin)
