@@ -148,7 +148,8 @@ class Bus:
         if self._context is not None:
             self._context.term()
             self._context = None
-        self._failure.cancel()
+        if not self._failure.cancel() and not self._failure.cancelled():
+            self._failure.exception()  # the guard has raised it, or the body's own error is on its way already
 
 
 def _owner(name: str, declared: str, given: str | None) -> str:

@@ -203,7 +203,10 @@ class Publisher:
                 raise Invalid(f"{act}: {error}") from error
             if self._traced:
                 self._trace(
-                    envelope, wire.Trace("request", envelope.sender, envelope.id, body=shown(question, request))
+                    envelope,
+                    wire.Trace(
+                        "request", envelope.sender, envelope.id, body=shown(question, request), cause=envelope.cause
+                    ),
                 )
             async with deadline:
                 reply = await self._handlers[envelope.name](question, Call(envelope.sender, deadline_mono, envelope.id))
@@ -221,6 +224,7 @@ class Publisher:
             if not deadline.expired():
                 raise
             self._stats.drop("deadline", envelope.sender, log=False)
+            self._trace(envelope, wire.Trace("dropped", envelope.sender, envelope.id, text="deadline"))
         except Exception:
             self._reply_error(peer, envelope, Transient(f"{act}: it failed unexpectedly and is restarting"))
             raise

@@ -97,7 +97,8 @@ class ErrorHead(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class Trace(msgspec.Struct, frozen=True, gc=False):
     """A request or its answer, for people (`octolet tap`). `body` is msgpack without the fields marked secret.
 
-    `phase` is request, reply, error or dropped; `text` says why for the last two; `took_s` is the answerer's own time.
+    `phase` is request, reply, error or dropped; `text` says why for the last two; `took_s` is the answerer's own time;
+    `cause` is what made the caller ask.
     """
 
     phase: str
@@ -106,6 +107,7 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
     body: bytes = b""
     text: str = ""
     took_s: float = 0.0
+    cause: str = ""
 
 
 S = TypeVar("S")
