@@ -1,8 +1,8 @@
 """Kubernetes API objects that a node reads and writes, as frozen msgspec Structs (API level v1.37).
 
 An attribute is the API field in snake_case (`hostIP` is `host_ip`, `podIPs` is `pod_ips`); on the wire, in JSON and in
-msgpack alike, the API's own spelling is used. Required strings, numbers and booleans are never None; optional ones and
-objects are None when absent; lists and maps are empty. `metadata`, `spec` and `status` of an object are always there.
+msgpack alike, the API's own spelling is used. Names and required strings, numbers and booleans are never None; optional
+ones and objects are None when absent; lists and maps are empty. `metadata`, `spec` and `status` of an object are always there.
 Times are RFC 3339 strings, quantities are strings (see `shared.kube.quantity`), ports that may be names are `int | str`.
 Unknown fields are ignored. Values are shared, never changed: use `msgspec.structs.replace`.
 """

@@ -34,14 +34,14 @@ class EnvVar(ApiObject, frozen=True, kw_only=True):
 class ConfigMapEnvSource(ApiObject, frozen=True, kw_only=True):
     """A whole ConfigMap as variables."""
 
-    name: str | None = None
+    name: str = ""
     optional: bool | None = None
 
 
 class SecretEnvSource(ApiObject, frozen=True, kw_only=True):
     """A whole Secret as variables."""
 
-    name: str | None = None
+    name: str = ""
     optional: bool | None = None
 
 
@@ -59,7 +59,7 @@ class ContainerPort(ApiObject, frozen=True, kw_only=True):
     container_port: int = 0
     host_ip: str | None = None
     host_port: int | None = None
-    name: str | None = None
+    name: str = ""
     protocol: str | None = None
 
 

@@ -128,7 +128,7 @@ class NodeRuntimeHandler(ApiObject, frozen=True, kw_only=True):
     """A handler that RuntimeClasses can name; the default one has an empty name."""
 
     features: NodeRuntimeHandlerFeatures | None = None
-    name: str | None = None
+    name: str = field(default_factory=str)
 
 
 class AttachedVolume(ApiObject, frozen=True, kw_only=True):

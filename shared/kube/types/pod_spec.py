@@ -18,7 +18,7 @@ from shared.kube.types.volumes import Volume
 class PodDNSConfigOption(ApiObject, frozen=True, kw_only=True):
     """One resolver option, with or without a value."""
 
-    name: str | None = None
+    name: str = ""
     value: str | None = None
 
 

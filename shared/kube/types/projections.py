@@ -11,7 +11,7 @@ class ConfigMapVolumeSource(ApiObject, frozen=True, kw_only=True):
     default_mode: int | None = None
     default_user: int | None = None
     items: list[KeyToPath] = []
-    name: str | None = None
+    name: str = ""
     optional: bool | None = None
 
 
@@ -58,7 +58,7 @@ class ConfigMapProjection(ApiObject, frozen=True, kw_only=True):
     """A ConfigMap's keys as files of a projected volume."""
 
     items: list[KeyToPath] = []
-    name: str | None = None
+    name: str = ""
     optional: bool | None = None
 
 
@@ -85,7 +85,7 @@ class SecretProjection(ApiObject, frozen=True, kw_only=True):
     """A Secret's keys as files of a projected volume."""
 
     items: list[KeyToPath] = []
-    name: str | None = None
+    name: str = ""
     optional: bool | None = None
 
 

@@ -6,7 +6,7 @@ from shared.kube.types.base import ApiObject, Quantity
 class LocalObjectReference(ApiObject, frozen=True, kw_only=True):
     """An object of a known kind in the same namespace."""
 
-    name: str | None = None
+    name: str = ""
 
 
 class ObjectReference(ApiObject, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class ConfigMapKeySelector(ApiObject, frozen=True, kw_only=True):
     """One key of a ConfigMap."""
 
     key: str = ""
-    name: str | None = None
+    name: str = ""
     optional: bool | None = None
 
 
@@ -65,7 +65,7 @@ class SecretKeySelector(ApiObject, frozen=True, kw_only=True):
     """One key of a Secret."""
 
     key: str = ""
-    name: str | None = None
+    name: str = ""
     optional: bool | None = None
 
 
