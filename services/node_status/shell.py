@@ -76,23 +76,23 @@ class NodeStatus:
 
     async def keep_node(self) -> None:
         """Computes at every change and every `node_status_update_frequency_s`."""
+        if self.previous is not None:
+            self.node_table.put(KEY, NodeEntry(node=self.previous))
+            self.node_table.mark(complete=True)
+        self.ctx.ready()  # what this daemon keeps is rebuilt; peers that are away are no reason to wait
         await self._settle()
         while True:
             self.dirty.clear()
             self._compute()
-            if not self.node_table.complete:
-                self.node_table.mark(complete=True)
-                self.ctx.ready()
+            self.node_table.mark(complete=True)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.dirty.wait(), self.settings.node_status_update_frequency_s)
 
     async def _settle(self) -> None:
         """Waits until everything that a condition depends on was heard, at most `settle_s`.
 
-        With a Node from before the restart there is no hurry; without one, a first Node that is not Ready yet is the truth.
+        A Node from before the restart stays as it is meanwhile; without one, a first Node that is not Ready yet is the truth.
         """
-        if self.previous is not None:
-            self.node_table.put(KEY, NodeEntry(node=self.previous))
         deadline = self.started_mono + self.settings.settle_s
         views = (self.resources, self.pressure, self.runtime)
         while not all(len(view) for view in views) and (left := deadline - time.monotonic()) > 0:

@@ -86,7 +86,7 @@ class Handlers:
     async def metrics(self, request: Request, _: tuple[str, ...]) -> Response:
         """Every daemon's page, asked for at once; who does not answer is counted in `octolet_daemon_up`."""
         answers = await asyncio.gather(*(self._page(name) for name in Service))
-        pages = {name: page for name, page in zip(Service, answers, strict=True) if page is not None}
+        pages: dict[str, str] = {name: page for name, page in zip(Service, answers, strict=True) if page is not None}
         up = "# HELP octolet_daemon_up Whether the daemon answered this scrape.\n# TYPE octolet_daemon_up gauge\n"
         up += "".join(f'octolet_daemon_up{{service="{name}"}} {int(name in pages)}\n' for name in Service)
         merged = await asyncio.to_thread(merge_pages, pages)

@@ -16,10 +16,11 @@ from services.server.pods import Pods
 from services.server.routes import Router
 from services.server.settings import ServerSettings
 from services.server.stats.collector import StatsCollector
+from shared.bus import TableView
 from shared.cri.client import RuntimeClient
 from shared.errors import Fatal
 from shared.messages.base import Service
-from shared.messages.daemon import DAEMON
+from shared.messages.daemon import DAEMON, DaemonState
 from shared.messages.node_status import CREDENTIALS, CredentialPaths
 from shared.messages.pleg import RUNTIME_PODS
 from shared.messages.pod_sync import POD_STATUS, PODS
@@ -50,7 +51,9 @@ def _handlers(ctx: Context[ServerSettings], cri: RuntimeClient) -> Handlers:
     name = (settings.node_name or socket.gethostname()).strip().lower()
     stats = StatsCollector(bus, cri, runtime, bus.follow(VOLUME_USAGE), node_name=name, root_dir=settings.root_dir)
     pods = Pods(bus.follow(PODS), bus.follow(POD_STATUS), runtime)
-    peers = {peer: bus.follow(DAEMON, owner=peer) for peer in Service if peer != Service.SERVER}
+    peers: dict[str, TableView[DaemonState]] = {
+        peer: bus.follow(DAEMON, owner=peer) for peer in Service if peer != Service.SERVER
+    }
     return Handlers(bus, pods, Health(peers, {}), stats, ctx.run_dir / "settings")
 
 

@@ -89,7 +89,7 @@ def not_ready_reasons(identity: Identity, observed: Observed, mono: float, *, da
     if missing:
         errors.append(f"missing node capacity for resources: {', '.join(missing)}")
     errors += [
-        f"daemon {name} is down: last heard {format_go_duration(int(silence) * 1_000_000_000)} ago"
+        f"daemon {name} is down: last heard {format_go_duration(int(silence))} ago"
         for name, silence in sorted(observed.silent.items())
         if silence > daemon_grace_s
     ]
@@ -106,7 +106,7 @@ def _runtime_errors(runtime: RuntimeHealth | None, mono: float) -> list[str]:
     if runtime is None or not runtime.last_relist_mono:
         errors.append("PLEG is not healthy: pleg has yet to be successful")
     elif (age := mono - runtime.last_relist_mono) > PLEG_THRESHOLD_S:
-        text = format_go_duration(int(age * 1e9))
+        text = format_go_duration(age)
         errors.append(f"PLEG is not healthy: pleg was last seen active {text} ago; threshold is 3m0s")
     known = {c.type: c for c in runtime.conditions} if runtime else {}
     ready, network = known.get("RuntimeReady"), known.get("NetworkReady")

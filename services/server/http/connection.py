@@ -78,7 +78,8 @@ class Connection:
 
     async def _body(self) -> bytes | None:
         """The whole body, or None when it is larger than any route takes."""
-        parts, size = [], 0
+        parts: list[bytes] = []
+        size = 0
         while True:
             event = await self._next_event(IDLE_TIMEOUT_S)
             if not isinstance(event, h11.Data):

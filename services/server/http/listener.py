@@ -5,7 +5,7 @@ import socket
 import ssl
 from dataclasses import dataclass
 
-import structlog
+import structlog.typing
 
 from services.server.http.connection import Connection, Handler
 from shared.errors import Fatal
@@ -55,7 +55,7 @@ def _openssl_name(name: str) -> str:
 class Listener:
     """One bound port. `close` ends it and every connection on it."""
 
-    def __init__(self, name: str, handler: Handler, log: structlog.stdlib.BoundLogger) -> None:
+    def __init__(self, name: str, handler: Handler, log: structlog.typing.FilteringBoundLogger) -> None:
         self.name = name
         self.handler = handler
         self.log = log

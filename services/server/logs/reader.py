@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 from asyncinotify import Inotify, Mask
@@ -19,7 +19,7 @@ FOLLOW_WAKE_S = 1.0
 _WATCHED = Mask.MODIFY | Mask.CREATE | Mask.MOVED_TO | Mask.MOVED_FROM | Mask.DELETE
 
 
-async def read_log(path: Path, options: LogOptions, is_running: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def read_log(path: Path, options: LogOptions, is_running: Callable[[], bool]) -> AsyncGenerator[bytes, None]:
     """Pieces of output. The first is empty, so that headers leave before anything is waited for.
 
     `is_running` is asked before each wait while following: when it says no, the file is read to its end once more and the
@@ -50,7 +50,7 @@ class _LogFile:
         self.filter = LineFilter(options)
         self.fd = -1
 
-    async def pieces(self, is_running: Callable[[], bool]) -> AsyncIterator[bytes]:
+    async def pieces(self, is_running: Callable[[], bool]) -> AsyncGenerator[bytes, None]:
         self.fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             size = os.fstat(self.fd).st_size
@@ -68,7 +68,7 @@ class _LogFile:
         finally:
             os.close(self.fd)
 
-    async def _to_offset(self, end: int | None) -> AsyncIterator[bytes]:
+    async def _to_offset(self, end: int | None) -> AsyncGenerator[bytes, None]:
         """Everything up to `end`, or to the end of the file as it is now."""
         while not self.filter.done:
             here = os.lseek(self.fd, 0, os.SEEK_CUR)
@@ -82,7 +82,7 @@ class _LogFile:
             else:
                 await asyncio.sleep(0)  # lines of no interest: let other requests have the loop
 
-    async def _follow(self, is_running: Callable[[], bool]) -> AsyncIterator[bytes]:
+    async def _follow(self, is_running: Callable[[], bool]) -> AsyncGenerator[bytes, None]:
         with Inotify() as notify:
             notify.add_watch(self.path.parent, _WATCHED)
             while True:

@@ -10,7 +10,8 @@ class NoLog(LookupError):
 def has_container(pod: Pod, name: str) -> bool:
     """Whether the spec has a container of any kind of that name."""
     spec = pod.spec
-    return any(c.name == name for c in (*spec.containers, *spec.init_containers, *spec.ephemeral_containers))
+    names = {c.name for c in (*spec.containers, *spec.init_containers)} | {c.name for c in spec.ephemeral_containers}
+    return name in names
 
 
 def select_container(pod_name: str, status: PodStatus, name: str, *, previous: bool) -> str:
