@@ -119,6 +119,11 @@ def _due(wanted: Iterable[tuple[Action, Attempt]], now: float) -> Plan:
     return Plan(tuple(actions), wake)
 
 
+def refuse(reason: str) -> ActualPod:
+    """A pod that no directory can be made for, ever."""
+    return ActualPod(attempt=Attempt(error=reason, backoff=Backoff(Operation.MAKE_DIR, 0.0, FOREVER)))
+
+
 def begin(actual: ActualPod, action: Action) -> ActualPod:
     """The operation is being started. From now on a new volume counts as uncertain, whatever becomes of this process."""
     if action.volume is None:

@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 from services.volume_manager.filesystem import HostFilesystem
 from services.volume_manager.mounts import MountCalls, is_shared
+from services.volume_manager.ports import Followed
 from services.volume_manager.volumes.base import NotKnownYet
-from shared.bus import TableView
 from shared.errors import Transient
 from shared.kube import quantity
 from shared.messages.container_manager import NodeResources
@@ -27,7 +27,7 @@ _WHOLE_ID_RANGE: Final = ["0", "0", "4294967295"]
 class HostMachine:
     """See `ports.Machine`. Blocking work runs in up to `max_blocked_operations` threads, made when first needed."""
 
-    def __init__(self, root_dir: str, node: TableView[NodeResources], *, max_blocked_operations: int) -> None:
+    def __init__(self, root_dir: str, node: Followed[NodeResources], *, max_blocked_operations: int) -> None:
         self.files = HostFilesystem()
         self._root_dir = root_dir
         self._node = node

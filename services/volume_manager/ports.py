@@ -4,12 +4,14 @@ Every call may block and is made in a worker thread. Each raises `Transient` wit
 machine refuses. Calls that undo something succeed when there is nothing to undo.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
 
 
 class FileKind(StrEnum):
@@ -114,3 +116,24 @@ class Machine(Protocol):
     def relabels(self) -> bool:
         """Whether the machine has SELinux, so that the runtime must be asked to relabel."""
         ...
+
+
+class Followed(Protocol[V_co]):
+    """What is read of a followed table (`shared.bus.TableView`)."""
+
+    @property
+    def complete(self) -> bool: ...
+
+    def get(self, key: str) -> V_co | None: ...
+
+    def keys(self) -> Iterable[str]: ...
+
+
+class Owned(Protocol[V]):
+    """What is done with an owned table (`shared.bus.OwnedTable`)."""
+
+    def put(self, key: str, value: V) -> None: ...
+
+    def delete(self, key: str) -> None: ...
+
+    def get(self, key: str) -> V | None: ...

@@ -1,9 +1,9 @@
 """Brings each pod's volumes from what they are to what is wanted: carries out the planner's actions and publishes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from services.volume_manager import core, pod_dir
 from services.volume_manager.model import (
@@ -17,17 +17,14 @@ from services.volume_manager.model import (
     Stage,
     VolumeKey,
 )
-from services.volume_manager.ports import Machine
-from services.volume_manager.volumes.base import NotKnownYet, VolumeRequest, common_user, referenced
+from services.volume_manager.ports import Followed, Machine, Owned
+from services.volume_manager.volumes.base import NotKnownYet, VolumeRequest, common_user, is_path_element, referenced
 from services.volume_manager.volumes.registry import type_of_key, type_of_volume
 from shared.errors import OctoletError
 from shared.kube.types import Pod, Volume
 from shared.messages.pleg import RuntimePod
 from shared.messages.pod_sync import PodEntry
 from shared.messages.volume_manager import PodVolumes, VolumesPhase
-
-V = TypeVar("V")
-V_co = TypeVar("V_co", covariant=True)
 
 
 class Report(Protocol):
@@ -44,27 +41,6 @@ class Report(Protocol):
     def published(self, uid: str, row: PodVolumes | None) -> None:
         """The pod's row is this now (None: it has none any more)."""
         ...
-
-
-class Followed(Protocol[V_co]):
-    """What is read of a followed table (`shared.bus.TableView`)."""
-
-    @property
-    def complete(self) -> bool: ...
-
-    def get(self, key: str) -> V_co | None: ...
-
-    def keys(self) -> Iterable[str]: ...
-
-
-class Owned(Protocol[V]):
-    """What is done with an owned table (`shared.bus.OwnedTable`)."""
-
-    def put(self, key: str, value: V) -> None: ...
-
-    def delete(self, key: str) -> None: ...
-
-    def get(self, key: str) -> V | None: ...
 
 
 @dataclass(frozen=True)
@@ -170,7 +146,9 @@ class Reconciler:
         """Plan one pod, start what the plan says, publish."""
         entry = self._tables.pods.get(uid)
         desired = self._desired(uid)
-        actual = self._pods.get(uid, ActualPod())
+        actual = self._pods.get(uid)
+        if actual is None:
+            actual = ActualPod() if is_path_element(uid) else core.refuse(f"invalid pod UID {uid!r}")
         plan = core.plan(desired, actual, self._clock())
         for action in plan.actions:
             actual = core.begin(actual, action)
@@ -265,7 +243,8 @@ class Reconciler:
                 await self._machine.run(lambda: pod_dir.remove(files, directory, uid))
             return Done()
         if action.operation is Operation.TEAR_DOWN:
-            await self._machine.run(lambda: pod_dir.clean_subpaths(files, directory, key.name))
+            if is_path_element(key.name):
+                await self._machine.run(lambda: pod_dir.clean_subpaths(files, directory, key.name))
             await type_of_key(key).tear_down(directory, key, self._machine)
             return Done()
         assert pod is not None, "a set-up is planned only for a pod in the table"

@@ -88,6 +88,11 @@ def unescape(directory: str) -> str:
     return directory.replace("~", "/")
 
 
+def is_path_element(name: str) -> bool:
+    """Whether a name may become a file name below a pod's directory without leading anywhere else."""
+    return name not in ("", ".", "..") and "/" not in name and "\0" not in name
+
+
 def volume_path(pod_dir: str, key: VolumeKey) -> str:
     return f"{pod_dir}/volumes/{escape(key.plugin)}/{key.name}"
 

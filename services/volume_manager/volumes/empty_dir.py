@@ -31,7 +31,7 @@ def tmpfs_size_bytes(pod: Pod, size_limit: str | None, allocatable_bytes: int) -
     0: no limit. A limit that is larger than what is already allowed, or zero, changes nothing.
     """
     size = allocatable_bytes
-    for limit in (pod_memory_limit_bytes(pod), quantity.value(size_limit) if size_limit else 0):
+    for limit in (pod_memory_limit_bytes(pod), _bytes(size_limit, "sizeLimit") if size_limit else 0):
         if 0 < limit <= size:
             size = limit
     return size
@@ -40,7 +40,7 @@ def tmpfs_size_bytes(pod: Pod, size_limit: str | None, allocatable_bytes: int) -
 def pod_memory_limit_bytes(pod: Pod) -> int:
     """The memory limit of the whole pod; 0 unless it has one of its own or every container that counts has one."""
     if pod.spec.resources and "memory" in pod.spec.resources.limits:
-        return quantity.value(pod.spec.resources.limits["memory"])
+        return _bytes(pod.spec.resources.limits["memory"], "memory limit of the pod")
     together = 0
     largest_init = 0
     sidecars = 0
@@ -58,13 +58,13 @@ def pod_memory_limit_bytes(pod: Pod) -> int:
         if limit == 0:
             return 0
         together += limit
-    overhead = quantity.value(pod.spec.overhead["memory"]) if "memory" in pod.spec.overhead else 0
+    overhead = _bytes(pod.spec.overhead["memory"], "memory overhead") if "memory" in pod.spec.overhead else 0
     return max(together + sidecars, largest_init) + overhead
 
 
 def _memory_limit(container: Container) -> int:
     limits = container.resources.limits if container.resources else {}
-    return quantity.value(limits["memory"]) if "memory" in limits else 0
+    return _bytes(limits["memory"], f"memory limit of container {container.name}") if "memory" in limits else 0
 
 
 def huge_page_size(pod: Pod, medium: str) -> str:
@@ -75,17 +75,25 @@ def huge_page_size(pod: Pod, medium: str) -> str:
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         if container.resources:
             names |= container.resources.requests.keys()
-    sizes = {size: quantity.value(size) for name in names if (size := name.removeprefix(_HUGE_PAGES_PREFIX)) != name}
+    sizes = {s: _bytes(s, f"resource {name}") for name in names if (s := name.removeprefix(_HUGE_PAGES_PREFIX)) != name}
     if medium == _HUGE_PAGES:
         if len(set(sizes.values())) > 1:
             raise Invalid(f"medium: {medium} can't be used if container requests multiple huge page sizes")
         wanted = sizes
     else:
-        asked = quantity.value(medium.removeprefix(f"{_HUGE_PAGES}-"))
+        asked = _bytes(medium.removeprefix(f"{_HUGE_PAGES}-"), f"medium {medium}")
         wanted = {size: value for size, value in sizes.items() if value == asked}
     if not wanted:
         raise Invalid(f"medium {medium}: hugePages storage requested, but there is no resource request for huge pages")
     return quantity.format_bytes(next(iter(wanted.values())))
+
+
+def _bytes(text: str, what: str) -> int:
+    """A quantity of a pod's own making. Raises Invalid naming `what` it is."""
+    try:
+        return quantity.value(text)
+    except quantity.InvalidQuantity as e:
+        raise Invalid(f"{what}: {e}") from e
 
 
 def mount_of(files: Filesystem, path: str) -> Mount | None:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from services.volume_manager.model import VolumeKey
-from services.volume_manager.volumes.base import VolumeType, kind_of
+from services.volume_manager.volumes.base import VolumeType, is_path_element, kind_of
 from services.volume_manager.volumes.empty_dir import EmptyDir
 from services.volume_manager.volumes.host_path import HostPath
 from services.volume_manager.volumes.image import Image
@@ -22,6 +22,8 @@ _BY_SOURCE: Final = {t.source: t for t in TYPES}
 def type_of_volume(volume: Volume) -> VolumeType:
     """The type that takes a pod's volume; one that only explains itself when there is none."""
     source = kind_of(volume)
+    if not is_path_element(volume.name or ""):
+        return Unknown("kubernetes.io/invalid-name", source)
     known = _BY_SOURCE.get(source)
     return known if known is not None else Unknown(f"kubernetes.io/{source.replace('_', '-')}", source)
 

@@ -3,7 +3,7 @@
 from services.volume_manager.model import VolumeKey
 from services.volume_manager.mounts import at_or_below
 from services.volume_manager.ports import Machine
-from services.volume_manager.volumes.base import NoPlugin, VolumeRequest, kind_of, volume_path
+from services.volume_manager.volumes.base import NoPlugin, VolumeRequest, is_path_element, kind_of, volume_path
 from shared.messages.volume_manager import MountedVolume
 
 
@@ -24,6 +24,8 @@ class Unknown:
         self.source = source
 
     async def set_up(self, request: VolumeRequest, machine: Machine) -> MountedVolume:
+        if not is_path_element(request.key.name):
+            raise NoPlugin(f"invalid volume name {request.key.name!r}")
         kind = api_name(kind_of(request.volume))
         pod = f"{request.pod.metadata.namespace}/{request.pod.metadata.name}"
         raise NoPlugin(
@@ -31,6 +33,8 @@ class Unknown:
         )
 
     async def tear_down(self, pod_dir: str, key: VolumeKey, machine: Machine) -> None:
+        if not is_path_element(key.name):
+            return
         path = volume_path(pod_dir, key)
 
         def clean() -> None:
