@@ -5,8 +5,8 @@
 #   install-packages.sh test   what the node tests need besides
 set -euo pipefail
 venv=(python3-venv python3-dev)
-run=(containerd runc containernetworking-plugins busybox-static iptables iproute2 gcc libc6-dev)
-test=("${run[@]}" procps util-linux)
+run=(containerd runc containernetworking-plugins busybox-static iptables iproute2 curl gcc libc6-dev)
+test=("${run[@]}" procps util-linux curl)
 
 case ${1:-} in
     venv) want=(); python3 -c 'import ensurepip, venv' 2> /dev/null || want=("${venv[@]}") ;;
