@@ -21,6 +21,9 @@ class NodeResources(Message, frozen=True):
     pods_cgroup: str = ""
     """name of the `kubepods` group, as a path from the hierarchy's root"""
     reserved: dict[str, str] = {}
+    swap_bytes: int = 0
+    hugepages_bytes: int = 0
+    """all huge pages together: memory that is set aside"""
 
 
 NODE_RESOURCES = Table("node_resources", key="node", value=NodeResources, owner=Service.CONTAINER_MANAGER)
@@ -52,10 +55,22 @@ class Admit(Message, frozen=True):
     others: list[str] = []
 
 
+class Shortage(Message, frozen=True):
+    """One resource of which there is not enough. `cpu` in millicores, all else in whole units."""
+
+    resource: str
+    requested: int
+    used: int
+    capacity: int
+
+
 class Admitted(Message, frozen=True):
+    """The answer. `reason` and `message` are the first refusal's; `shortages` are all, for preemption to free."""
+
     admitted: bool
     reason: str = ""
     message: str = ""
+    shortages: list[Shortage] = []
 
 
 class PreparePod(Message, frozen=True):
@@ -90,27 +105,42 @@ class ContainerExtras(Message, frozen=True):
     cdi_devices: list[str] = []
     oom_score_adj: int | None = None
     unified: dict[str, str] = {}
+    exclusive_cpus: bool = False
+    """`cpuset_cpus` are this container's alone: its CPU quota is lifted"""
+
+
+Pressure = dict[str, dict[str, float]]
+"""a pressure file: `some` and `full` to avg10, avg60, avg300 (percent) and total (microseconds); empty: there is none"""
 
 
 class CpuUsage(Message, frozen=True):
+    """CPU time since the group was made, and the rate between the last two samples (0 until there are two)."""
+
     at: float
     usage_ns: int
     usage_nano_cores: int = 0
-    psi: dict[str, dict[str, float]] = {}
+    psi: Pressure = {}
 
 
 class MemoryUsage(Message, frozen=True):
+    """Memory of one group. `available_bytes` None: it has no limit."""
+
     at: float
     usage_bytes: int
     working_set_bytes: int
-    available_bytes: int = 0
+    available_bytes: int | None = None
     rss_bytes: int = 0
     page_faults: int = 0
     major_page_faults: int = 0
+    swap_bytes: int = 0
+    psi: Pressure = {}
 
 
 class CgroupUsage(Message, frozen=True):
-    """Use of one cgroup. `container` is its id for a container, empty for a pod or a system group."""
+    """Use of one cgroup. `container` is its id for a container, empty for a pod or a system group.
+
+    `pids` counts processes (not threads) of containers; a pod's is the sum of its containers'.
+    """
 
     cpu: CpuUsage | None = None
     memory: MemoryUsage | None = None
@@ -118,6 +148,7 @@ class CgroupUsage(Message, frozen=True):
     container: str = ""
     name: str = ""
     started_at: float = 0.0
+    io_psi: Pressure = {}
 
 
 class PodUsage(Message, frozen=True):
@@ -127,9 +158,10 @@ class PodUsage(Message, frozen=True):
 
 
 class Usage(Message, frozen=True):
-    """At most `max_age_s` old."""
+    """At most `max_age_s` old. With `pods` False only the node and the system groups are read."""
 
     max_age_s: float = 10.0
+    pods: bool = True
 
 
 class UsageReply(Message, frozen=True):
