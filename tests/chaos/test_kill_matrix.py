@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.node.agent import DAEMONS, Agent, Instance
+from tests.node.agent import DAEMONS, Agent, Instance, agent_on
 from tests.node.surroundings import Surroundings
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(3600)]
@@ -36,9 +36,14 @@ def cases() -> list[tuple[tuple[str, ...], float]]:
 
 
 @pytest.fixture(scope="module")
-def node(chaos_agent: Agent) -> Iterator[Agent]:
+def node(machine: Surroundings) -> Iterator[Agent]:
     """A node with steady pods that no kill may touch, and one pod that crashes again and again."""
-    agent = chaos_agent
+    with agent_on(machine) as agent:
+        prepare(agent)
+        yield agent
+
+
+def prepare(agent: Agent) -> None:
     agent.add("steady")
     agent.add("probed", readinessProbe=PROBE, livenessProbe=PROBE, startupProbe=PROBE)
     agent.add("crashing", command="exit 3")
@@ -58,7 +63,6 @@ def node(chaos_agent: Agent) -> Iterator[Agent]:
     )
     for name in ("steady", "probed", "sidecar"):
         agent.wait(lambda name=name: agent.is_running(name), 60, f"{name} Running and Ready")  # type: ignore[misc]
-    yield agent
 
 
 def steady(agent: Agent) -> list[Instance]:
@@ -71,7 +75,9 @@ def steady(agent: Agent) -> list[Instance]:
 _counter = itertools.count()
 
 
-@pytest.mark.parametrize(("victims", "delay_s"), cases(), ids=lambda v: "+".join(v) if isinstance(v, tuple) else f"{v}s")
+@pytest.mark.parametrize(
+    ("victims", "delay_s"), cases(), ids=lambda v: "+".join(v) if isinstance(v, tuple) else f"{v}s"
+)
 def test_no_pod_notices(node: Agent, victims: tuple[str, ...], delay_s: float) -> None:
     number = next(_counter)
     leaving, coming = f"leaving{number}", f"coming{number}"
@@ -140,9 +146,9 @@ def test_supervisord_dies_and_the_next_one_takes_over(node: Agent) -> None:
     node.remove("after-supervisor")
 
 
-def test_the_runtime_is_restarted_under_running_pods(node: Agent, surroundings: Surroundings) -> None:
+def test_the_runtime_is_restarted_under_running_pods(node: Agent, machine: Surroundings) -> None:
     before = steady(node)
-    surroundings.restart_runtime()
+    machine.restart_runtime()
     node.wait(lambda: node.is_ready(), SETTLE_S, "all ready")
     node.add("after-runtime")
     node.wait(lambda: node.is_running("after-runtime"), SETTLE_S, "a new pod runs")

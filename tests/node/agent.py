@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import Any
 
 from shared.cri import api
 from shared.cri.client import RuntimeClient
+from tests.node.surroundings import Surroundings
 
 DAEMONS = ("pod_sync", "pleg", "volume_manager", "container_manager", "eviction", "prober", "node_status", "server")
 OCTOLET = [sys.executable, "-m", "shared.cli.main"]
@@ -207,10 +209,14 @@ def cri(socket: Path, call: Callable[[RuntimeClient], Any]) -> Any:
 
 
 @contextmanager
-def running(agent: Agent) -> Iterator[Agent]:
-    """Starts it, and afterwards ends it and removes every pod."""
+def agent_on(machine: Surroundings, **config: Any) -> Iterator[Agent]:
+    """An octolet started on that machine with these settings on top; ended afterwards, and its pods removed."""
+    directory = machine.layout.lasting / f"agent-{secrets.token_hex(3)}"
+    directory.mkdir(parents=True)
+    agent = Agent(directory, machine.socket, machine.netns, machine.node_ip, machine.cgroup_root, config)
     try:
         agent.start()
         yield agent
     finally:
         agent.stop()
+        machine.remove_pods()
