@@ -51,14 +51,12 @@ def _listed_all(view: View, event: Listed) -> tuple[View, list[Action]]:
     records: dict[str, Record] = {}
     asked: set[str] = set()
     for uid, listed in event.pods.items():
-        record = view.records.get(uid)
-        if record is not None:
-            records[uid] = record
-            if record.as_of_mono >= start:
-                continue
-            if record.listed == listed and not record.failed:
-                records[uid] = Record(start, record.listed, record.row)
-                continue
+        record = records[uid] = view.records.get(uid) or Record(view.listed_mono, None, None)
+        if record.as_of_mono >= start:
+            continue
+        if record.listed == listed and not record.failed:
+            records[uid] = Record(start, record.listed, record.row)
+            continue
         asked.add(uid)
         actions.append(Inspect(uid, start, listed))
     for uid, record in view.records.items():

@@ -33,10 +33,10 @@ class InspectedPod:
 class Record:
     """What is known of one pod.
 
-    `as_of_mono` is the start of the newest listing that it agrees with. `listed` and `row` are None when that was a
-    listing of this pod alone which lacked it: the record then keeps older results from bringing the pod back, until
-    the next full listing. `row` is what was published. `failed`: the last inspection failed, the next listing repeats
-    it.
+    `as_of_mono` is the start of the newest listing that it agrees with. `listed` and `row` are None when that listing
+    lacked the pod: it is being inspected for the first time, or a listing of it alone found nothing, and the record
+    keeps older results from bringing it back until the next full listing. `row` is what was published. `failed`: the
+    last inspection failed, the next listing repeats it.
     """
 
     as_of_mono: float

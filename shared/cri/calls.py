@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, TypeVar
 
 import grpc
@@ -78,7 +78,9 @@ class ServiceCalls:
         finally:
             self._observer(rpc, time.monotonic() - started, failure)
 
-    async def stream(self, rpc: str, request: Message, reply: type[Reply], timeout_s: float) -> AsyncIterator[Reply]:
+    async def stream(
+        self, rpc: str, request: Message, reply: type[Reply], timeout_s: float
+    ) -> AsyncGenerator[Reply, None]:
         """Each message of a reply in parts. Raises like `unary`, also after the first part."""
         started = time.monotonic()
         failure: RpcError | None = None

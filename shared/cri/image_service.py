@@ -1,7 +1,7 @@
 """The 6 rpcs of ImageService as typed coroutines. What each does is said in `protos/runtime/v1/api.proto`."""
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from shared.cri import api, checks
 from shared.cri.calls import ServiceCalls
@@ -21,7 +21,7 @@ class ImageService(Deadlines):
 
     def stream_images(
         self, request: api.StreamImagesRequest, *, timeout_s: float | None = None
-    ) -> AsyncIterator[api.StreamImagesResponse]:
+    ) -> AsyncGenerator[api.StreamImagesResponse, None]:
         return self._image.stream("StreamImages", request, api.StreamImagesResponse, self._deadline(timeout_s))
 
     async def image_status(

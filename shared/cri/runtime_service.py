@@ -1,7 +1,7 @@
 """The 37 rpcs of RuntimeService as typed coroutines. What each does is said in `protos/runtime/v1/api.proto`."""
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from shared.cri import api, checks
 from shared.cri.calls import ServiceCalls
@@ -69,7 +69,7 @@ class RuntimeService(Deadlines):
 
     def stream_pod_sandboxes(
         self, request: api.StreamPodSandboxesRequest, *, timeout_s: float | None = None
-    ) -> AsyncIterator[api.StreamPodSandboxesResponse]:
+    ) -> AsyncGenerator[api.StreamPodSandboxesResponse, None]:
         return self._runtime.stream(
             "StreamPodSandboxes", request, api.StreamPodSandboxesResponse, self._deadline(timeout_s)
         )
@@ -111,7 +111,7 @@ class RuntimeService(Deadlines):
 
     def stream_containers(
         self, request: api.StreamContainersRequest, *, timeout_s: float | None = None
-    ) -> AsyncIterator[api.StreamContainersResponse]:
+    ) -> AsyncGenerator[api.StreamContainersResponse, None]:
         return self._runtime.stream(
             "StreamContainers", request, api.StreamContainersResponse, self._deadline(timeout_s)
         )
@@ -183,7 +183,7 @@ class RuntimeService(Deadlines):
 
     def stream_container_stats(
         self, request: api.StreamContainerStatsRequest, *, timeout_s: float | None = None
-    ) -> AsyncIterator[api.StreamContainerStatsResponse]:
+    ) -> AsyncGenerator[api.StreamContainerStatsResponse, None]:
         return self._runtime.stream(
             "StreamContainerStats", request, api.StreamContainerStatsResponse, self._deadline(timeout_s)
         )
@@ -204,7 +204,7 @@ class RuntimeService(Deadlines):
 
     def stream_pod_sandbox_stats(
         self, request: api.StreamPodSandboxStatsRequest, *, timeout_s: float | None = None
-    ) -> AsyncIterator[api.StreamPodSandboxStatsResponse]:
+    ) -> AsyncGenerator[api.StreamPodSandboxStatsResponse, None]:
         return self._runtime.stream(
             "StreamPodSandboxStats", request, api.StreamPodSandboxStatsResponse, self._deadline(timeout_s)
         )
@@ -245,7 +245,7 @@ class RuntimeService(Deadlines):
 
     def get_container_events(
         self, request: api.GetEventsRequest | None = None
-    ) -> AsyncIterator[api.ContainerEventResponse]:
+    ) -> AsyncGenerator[api.ContainerEventResponse, None]:
         """Changes of containers from now on, without a deadline. Raises Unsupported at the first step, if ever."""
         request = request or api.GetEventsRequest()
         return self._runtime.stream("GetContainerEvents", request, api.ContainerEventResponse, math.inf)
@@ -266,7 +266,7 @@ class RuntimeService(Deadlines):
 
     def stream_pod_sandbox_metrics(
         self, request: api.StreamPodSandboxMetricsRequest, *, timeout_s: float | None = None
-    ) -> AsyncIterator[api.StreamPodSandboxMetricsResponse]:
+    ) -> AsyncGenerator[api.StreamPodSandboxMetricsResponse, None]:
         return self._runtime.stream(
             "StreamPodSandboxMetrics", request, api.StreamPodSandboxMetricsResponse, self._deadline(timeout_s)
         )

@@ -59,8 +59,8 @@ def code_name(code: grpc.StatusCode) -> str:
 
 def from_status(code: grpc.StatusCode, details: str) -> RpcError:
     """The error for that status."""
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED and details == "Deadline Exceeded":
-        details = "context deadline exceeded"  # our own deadline; these are the words that Go's clients use
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED and "Deadline Exceeded" in details:
+        details = "context deadline exceeded"  # the library's words for our own deadline; these are Go's
     return _CLASSES.get(code, RpcTransient)(code_name(code), details)
 
 
