@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge, Histogram
 from structlog.typing import FilteringBoundLogger
 
 from services.pleg.lifecycle import happened
@@ -11,6 +11,8 @@ from services.pleg.model import EVERYTHING
 from shared.bus import OwnedTable
 from shared.messages.pleg import RuntimePod
 
+BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""upstream's (the default buckets of Prometheus' Go library)"""
 STATES = ("created", "running", "exited", "unknown")
 
 
@@ -24,7 +26,7 @@ class PlegMetrics:
         self._baseline = False
 
         def histogram(name: str, text: str) -> Histogram:
-            return Histogram(name, text, registry=registry)  # upstream's buckets are the library's, less its 7.5
+            return Histogram(name, text, buckets=BUCKETS_S, registry=registry)
 
         self._duration = histogram("kubelet_pleg_relist_duration_seconds", "Time of one full relist.")
         self._interval = histogram("kubelet_pleg_relist_interval_seconds", "Gap between relists.")
@@ -32,14 +34,15 @@ class PlegMetrics:
         self._last_seen = Gauge(
             "kubelet_pleg_last_seen_seconds", "Unix time of the last completed relist.", registry=registry
         )
-        Counter("kubelet_pleg_discard_events", "Always 0: changes are states, none is dropped.", registry=registry)
+        # Counts whose upstream names lack the `_total` that the library puts behind a Counter's.
+        Gauge("kubelet_pleg_discard_events", "Always 0: changes are states, none is dropped.", registry=registry)
         self.event_latency = histogram(
             "kubelet_evented_pleg_connection_latency_seconds", "Delay between event creation and receipt."
         )
-        self.event_connections = Counter(
+        self.event_connections = Gauge(
             "kubelet_evented_pleg_connection_success_count", "Event streams that held.", registry=registry
         )
-        self.event_failures = Counter(
+        self.event_failures = Gauge(
             "kubelet_evented_pleg_connection_error_count", "Event streams that failed.", registry=registry
         )
         self.losing_support = Gauge(

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
+from weakref import WeakValueDictionary
 
 from services.pleg.core import step
 from services.pleg.model import EVERYTHING, Action, DeleteRow, Event, Inspect, Inspected, Listed, Mark, PutRow, View
@@ -38,7 +39,8 @@ class Relister:
         self._observer = observer
         self._inspect_at_once = inspect_at_once
         self._view = View()
-        self._turns: dict[str, asyncio.Lock] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._inspecting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._waiting: dict[str, asyncio.Future[None]] = {}
 
     @property
@@ -83,8 +85,6 @@ class Relister:
                 done.set_result(None)
             finally:
                 done.cancel()  # of effect only when this task is cancelled
-        if only not in self._waiting:
-            del self._turns[only]
 
     async def _relist_now(self, only: str) -> None:
         started = time.monotonic()
@@ -97,13 +97,16 @@ class Relister:
         self._observer.relisted(only, started, time.monotonic())
 
     async def _inspect(self, action: Inspect, turns: asyncio.Semaphore) -> None:
-        async with turns:
+        """One inspection of a pod at a time: of two that overlap, the later one could show an older state."""
+        alone = self._inspecting.setdefault(action.uid, asyncio.Lock())
+        async with alone, turns:
             try:
                 pod = await self._runtime.inspect_pod(action.listed)
             except OctoletError as error:
-                self._take_in(Inspected(action.uid, action.as_of_mono, action.listed, None, str(error)))
+                seen = Inspected(action.uid, action.as_of_mono, action.listed, None, str(error))
             else:
-                self._take_in(Inspected(action.uid, action.as_of_mono, action.listed, pod))
+                seen = Inspected(action.uid, action.as_of_mono, action.listed, pod)
+            self._take_in(seen)
 
     def _take_in(self, event: Event) -> list[Inspect]:
         """Publish what the event changes; returns the inspections that it asks for."""
