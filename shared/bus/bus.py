@@ -146,7 +146,7 @@ class Bus:
             link.close()
         self._publisher.close()
         if self._context is not None:
-            self._context.term()
+            self._context.destroy(linger=0)
             self._context = None
         if not self._failure.cancel() and not self._failure.cancelled():
             self._failure.exception()  # the guard has raised it, or the body's own error is on its way already

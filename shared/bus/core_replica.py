@@ -67,6 +67,11 @@ class Replica(Generic[T]):
         """Whether operations are known to exist that are not applied yet."""
         return self._heard > self.seq
 
+    @property
+    def held(self) -> int:
+        """How many deltas wait for a snapshot; at most `MAX_EARLY`."""
+        return len(self._early)
+
     def hear(self, generation: str, seq: int | None) -> Outcome[T]:
         """The owner says that its last operation on this table was `seq` (None: it does not own the table yet)."""
         before = self._vouched()

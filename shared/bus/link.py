@@ -62,14 +62,15 @@ class Link:
     ) -> None:
         """Connect; the owner need not be there. Raises Invalid for a run folder whose path is too long."""
         self._loop = asyncio.get_running_loop()
+        published, requests = (endpoint(run_dir, self.owner, socket) for socket in (Socket.PUBLISH, Socket.REQUEST))
         subscriber, dealer = context.socket(zmq.SUB), context.socket(zmq.DEALER)
         configure(subscriber)
         configure(dealer)
         subscriber.setsockopt(zmq.SUBSCRIBE, wire.BEAT_TOPIC)
         for name in self._views:
             subscriber.setsockopt(zmq.SUBSCRIBE, wire.table_topic(name))
-        subscriber.connect(endpoint(run_dir, self.owner, Socket.PUBLISH))
-        dealer.connect(endpoint(run_dir, self.owner, Socket.REQUEST))
+        subscriber.connect(published)
+        dealer.connect(requests)
         self._subscriber = Port(subscriber, self._on_published, on_failure=on_failure)
         self._dealer = Port(dealer, self._on_reply, on_failure=on_failure, on_turn=self._on_dealer_turn)
 
@@ -133,10 +134,9 @@ class Link:
 
     def tick(self) -> None:
         """Each second: notice that the owner went silent, and try again what could not be sent."""
-        if self._was_connected != self.connected:
-            self._was_connected = self.connected
-            for view in self._views.values():
-                view.wake()
+        if self._was_connected and not self.connected:
+            self._was_connected = False
+            self._wake()
         self._pursue()
 
     def _on_published(self, frames: list[bytes]) -> None:
@@ -157,6 +157,13 @@ class Link:
     def _on_heard(self, envelope: wire.Envelope) -> None:
         self._heard_mono = self._loop.time()
         self._calls.hear(envelope.generation)
+        if not self._was_connected:
+            self._was_connected = True
+            self._wake()
+
+    def _wake(self) -> None:
+        for view in self._views.values():
+            view.wake()
 
     def _on_beat(self, envelope: wire.Envelope, numbers: dict[str, int]) -> None:
         self._on_heard(envelope)

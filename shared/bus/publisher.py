@@ -61,13 +61,16 @@ class Publisher:
         self, context: zmq.Context[zmq.Socket[bytes]], run_dir: Path, on_failure: Callable[[BaseException], None]
     ) -> None:
         """Bind both sockets. The caller holds the service's lock: a second bind on an ipc path takes it over silently."""
+        published, requests = (
+            endpoint(run_dir, self._author.service, socket) for socket in (Socket.PUBLISH, Socket.REQUEST)
+        )
         publish, router = context.socket(zmq.XPUB), context.socket(zmq.ROUTER)
         configure(publish)
         configure(router)
         publish.setsockopt(zmq.XPUB_VERBOSE, 1)
         router.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        publish.bind(endpoint(run_dir, self._author.service, Socket.PUBLISH))
-        router.bind(endpoint(run_dir, self._author.service, Socket.REQUEST))
+        publish.bind(published)
+        router.bind(requests)
         self._publish = Port(publish, self._on_subscription, on_failure=on_failure)
         self._router = Port(router, self._on_request, on_failure=on_failure)
 

@@ -84,7 +84,7 @@ class Tap:
     ) -> None:
         for port in self._ports:
             port.close()
-        self._context.term()
+        self._context.destroy(linger=0)
 
     def __aiter__(self) -> Self:
         return self

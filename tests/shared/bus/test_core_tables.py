@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from shared.bus.core_owner import OwnerTable, Written
-from shared.bus.core_replica import FETCH_RETRY_MAX_S, Replica
+from shared.bus.core_replica import FETCH_RETRY_MAX_S, MAX_EARLY, Replica
 from shared.bus.model import Change, Delete, Delta, Mark, Operation, Outcome, Put, Snapshot, Unreadable
 from tests.shared.bus.rows import THINGS, Row
 
@@ -40,6 +40,7 @@ class Subscriber:
     marked: tuple[str | None, bool, float] = (None, False, 0.0)
     at_entry: set[str] = field(default_factory=set)
     generation: str | None = None
+    reached: tuple[str, int] = ("", 0)
 
     def offer(self, message: Any) -> None:
         if len(self.queue) < HIGH_WATER_MARK:
@@ -224,6 +225,13 @@ class Network(RuleBasedStateMachine):
             assert beyond <= subscriber.at_entry
 
     @invariant()
+    def no_reader_goes_back_in_time(self) -> None:
+        for subscriber in self.subscribers:
+            reached = (subscriber.replica.generation or "", subscriber.replica.seq)
+            assert reached >= subscriber.reached
+            subscriber.reached = reached
+
+    @invariant()
     def changes_add_up_to_the_rows(self) -> None:
         for subscriber in self.subscribers:
             assert subscriber.shadow == subscriber.replica.rows
@@ -284,6 +292,40 @@ def test_rows_of_a_dead_owner_stay_until_the_next_one_has_said_complete_without_
     outcome = replica.receive(Delta("g2", 2, Mark(True, 9.0), cause="m"))
     assert outcome.changes == (Change("b", Row(n=2), None, "m"),)
     assert (replica.complete, replica.as_of_mono) == (True, 9.0)
+
+
+def test_a_snapshot_that_was_overtaken_by_deltas_does_nothing() -> None:
+    replica: Replica[Row] = Replica()
+    for seq in (1, 2, 3):
+        replica.receive(Delta("g1", seq, Put("a", Row(n=seq))))
+    assert replica.restore(Snapshot("g1", 2, True, 9.0, {"a": Row(n=2)}), 0.0) == Outcome()
+    assert (replica.seq, replica.rows, replica.complete) == (3, {"a": Row(n=3)}, False)
+
+
+def test_a_new_generation_is_fetched_at_once_however_long_the_old_one_kept_silent() -> None:
+    replica: Replica[Row] = Replica()
+    replica.hear("g1", 5)
+    for now in (0.0, 10.0, 20.0):
+        replica.asked(now)
+    assert replica.fetch_at_mono() == 22.0
+    replica.hear("g2", 1)
+    assert replica.fetch_at_mono() == 0.0
+
+
+def test_deltas_that_wait_for_a_snapshot_are_bounded() -> None:
+    replica: Replica[Row] = Replica()
+    for seq in range(2, 3 * MAX_EARLY):
+        replica.receive(Delta("g1", seq, Put("a", Row(n=seq))))
+    assert replica.held <= MAX_EARLY
+    replica.restore(Snapshot("g1", 3 * MAX_EARLY - 1, True, 0.0, {"a": Row(n=0)}), 0.0)
+    assert (replica.held, replica.behind) == (0, False)
+
+
+def test_a_repeated_delta_is_not_held() -> None:
+    replica: Replica[Row] = Replica()
+    for _ in range(3):
+        replica.receive(Delta("g1", 1, Put("a", Row(n=1))))
+    assert replica.held == 0
 
 
 def test_a_message_of_a_dead_generation_does_nothing() -> None:
