@@ -41,4 +41,4 @@ def joined_errors(errors: Sequence[str]) -> str:
 
 
 def _go_ms(seconds: float) -> str:
-    return format_go_duration_ns(int(seconds * 1000) * _MS)
+    return format_go_duration_ns(round(seconds * 10**9) // _MS * _MS)
