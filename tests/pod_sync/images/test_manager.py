@@ -287,8 +287,8 @@ def test_the_times_told_are_those_of_the_pull_and_of_the_wait_before_it() -> Non
         setting = Setting(PullSettings(registry_qps=0))
 
         async def two_seconds() -> None:
+            await asyncio.sleep(0)  # both have asked by now
             setting.now += 2.0345
-            await asyncio.sleep(0)
 
         setting.cri.gate = two_seconds
         await asyncio.gather(setting.ensure(policy="Always"), setting.ensure(policy="Always"))
