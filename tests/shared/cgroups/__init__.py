@@ -1,0 +1,1 @@
+"""Tests of `shared.cgroups`; `recorded/` holds files of real groups of both versions."""
