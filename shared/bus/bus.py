@@ -50,6 +50,11 @@ class Bus:
         """The name of this life of the service; later lives have greater names."""
         return self._author.generation
 
+    @property
+    def traced(self) -> bool:
+        """Whether somebody watches the requests answered here (see `shared.bus.tap`)."""
+        return self._publisher.traced
+
     async def __aenter__(self) -> Self:
         folder = bus_dir(self.run_dir)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -79,6 +84,9 @@ class Bus:
             task.cancel()
         try:
             await self._group.__aexit__(kind, error, traceback)
+        except BaseExceptionGroup as group:
+            if group.exceptions != (error,):  # else no task failed: the body's own error goes on as it is
+                raise
         finally:
             self._close()
 

@@ -52,7 +52,8 @@ class Publisher:
         self._requests: dict[str, Request[Any, Any]] = {}
         self._handlers: dict[str, Handler] = {}
         self._running: set[str] = set()
-        self._traced = False
+        self.traced = False
+        """whether a tap is listening: only then is anything published about requests"""
         self._beat_scheduled = False
         self._publish: Port | None = None
         self._router: Port | None = None
@@ -145,7 +146,7 @@ class Publisher:
             return
         topic, added = frames[0][1:], frames[0][:1] == b"\x01"
         if topic == wire.TRACE_TOPIC:
-            self._traced = added
+            self.traced = added
         if added:
             self.beat_soon()
 
@@ -204,7 +205,7 @@ class Publisher:
                 question = decode(body, request.request)
             except msgspec.DecodeError as error:
                 raise Invalid(f"{act}: {error}") from error
-            if self._traced:
+            if self.traced:
                 self._trace(
                     envelope,
                     wire.Trace(
@@ -216,7 +217,7 @@ class Publisher:
             if not isinstance(reply, request.reply):
                 raise TypeError(f"{act}: answered {type(reply).__name__}, not {request.reply.__name__}")
             self._reply(peer, envelope, wire.Kind.REPLY, [encode(reply)])
-            if self._traced:
+            if self.traced:
                 took_s = time.monotonic() - started
                 self._trace(
                     envelope, wire.Trace("reply", envelope.sender, envelope.id, shown(reply, request), took_s=took_s)
@@ -251,6 +252,6 @@ class Publisher:
             self._stats.drop(f"reply_{sent.name.lower()}", to.sender, log=False)
 
     def _trace(self, to: wire.Envelope, trace: wire.Trace) -> None:
-        if self._traced:
+        if self.traced:
             envelope = self._author.envelope(wire.Kind.TRACE, to.name, cause=to.id)
             self._send_published(wire.TRACE_TOPIC, wire.Kind.TRACE, [envelope, wire.pack(trace)])

@@ -6,6 +6,10 @@ from typing import Final
 
 import structlog
 
+from shared.messages.base import Service
+
+KNOWN_PEERS: Final = frozenset({*map(str, Service), "subscriber", "unknown"})
+"""names counted as they are; any other sender is counted as `other`, for a name in a bad message may be anything"""
 LOG_EVERY_S: Final = 60.0
 """a kind of bad message from one sender is logged at most this often; all are counted"""
 
@@ -26,6 +30,7 @@ class BusStats:
 
     def drop(self, reason: str, peer: str, *, detail: str = "", log: bool = True) -> None:
         """Count a message that is not used; the reasons that point to a fault are logged, seldom."""
+        peer = peer if peer in KNOWN_PEERS else "other"
         self.dropped[reason, peer] += 1
         now = time.monotonic()
         if log and now - self._logged_mono.get((reason, peer), -LOG_EVERY_S) >= LOG_EVERY_S:

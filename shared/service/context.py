@@ -144,12 +144,21 @@ async def open_context(name: str, settings: S, run_dir: Path) -> AsyncIterator[C
     The caller holds the service's lock. An unexpected exception in a task, a request handler or a reader's callback
     cancels the body and comes out in an ExceptionGroup.
     """
-    async with Bus(name, run_dir) as bus, asyncio.TaskGroup() as tasks:
-        context = Context(name, settings, bus, tasks)
-        try:
-            yield context
-        finally:
-            context.stop_spawned()
+    body: BaseException | None = None
+    try:
+        async with Bus(name, run_dir) as bus, asyncio.TaskGroup() as tasks:
+            context = Context(name, settings, bus, tasks)
+            try:
+                yield context
+            except BaseException as error:
+                body = error
+                raise
+            finally:
+                context.stop_spawned()
+    except BaseExceptionGroup as group:
+        if body is not None and group.exceptions == (body,):  # no task failed: the body's own error goes on as it is
+            raise body from body.__cause__
+        raise
 
 
 def _version() -> str:
