@@ -16,6 +16,7 @@ from grpc_tools import protoc
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = {
+    "health": "shared/health/stubs",
     "runtime": "shared/cri/stubs",
 }
 """Folder below `protos/` to the package of its generated code, from the project's root."""

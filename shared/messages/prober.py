@@ -6,6 +6,12 @@ from shared.messages.base import Message, Service, Table
 
 
 class ProbeOutcome(StrEnum):
+    """What a probe has come to. A container starts with startup unknown, liveness success, readiness failure.
+
+    Liveness or readiness `unknown`: the container is older than the prober, and nothing is known of it yet; whatever was
+    so before (ready or not) is kept until there is a result.
+    """
+
     SUCCESS = "success"
     FAILURE = "failure"
     UNKNOWN = "unknown"
