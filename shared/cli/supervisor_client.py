@@ -17,7 +17,11 @@ class _Connection(http.client.HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+        try:
+            self.sock.connect(self._path)
+        except OSError:
+            self.sock.close()
+            raise
 
 
 class _Transport(xmlrpc.client.Transport):
@@ -26,14 +30,17 @@ class _Transport(xmlrpc.client.Transport):
         self._path = str(path)
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
-        return _Connection(self._path)
+        connection = _Connection(self._path)
+        self._connection = host, connection  # what `close` closes
+        return connection
 
 
 def supervised_daemons(run_dir: Path) -> dict[str, dict[str, Any]]:
     """What the supervisor says of each daemon (see `Supervision.daemons`); empty when there is no supervisor."""
-    proxy = xmlrpc.client.ServerProxy("http://localhost/RPC2", transport=_Transport(supervisor_socket(run_dir)))
+    transport = _Transport(supervisor_socket(run_dir))
     try:
-        rows: Any = proxy.octolet.daemons()
+        with xmlrpc.client.ServerProxy("http://localhost/RPC2", transport=transport) as proxy:
+            rows: Any = proxy.octolet.daemons()
     except (OSError, http.client.HTTPException, xmlrpc.client.Error):
         return {}
     return {row["name"]: row for row in rows}

@@ -1,5 +1,6 @@
 """The text of supervisord's configuration file, for the checked-in one and for those that `octolet run` writes."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,9 +71,9 @@ def render(supervisor: Supervisor) -> str:
     head = _HEAD.format(
         origin=supervisor.origin,
         loglevel=supervisor.loglevel,
-        pid=supervisor_pid(supervisor.run_dir),
-        socket=supervisor_socket(supervisor.run_dir),
-        run_dir=supervisor.run_dir,
+        pid=_literal(supervisor_pid(supervisor.run_dir)),
+        socket=_literal(supervisor_socket(supervisor.run_dir)),
+        run_dir=_literal(supervisor.run_dir),
         preload=str(supervisor.preload).lower(),
         hang_s=supervisor.hang_s,
         package=supervisor.package,
@@ -90,9 +91,14 @@ def render(supervisor: Supervisor) -> str:
     return head + "".join(programs)
 
 
+def _literal(value: object) -> str:
+    """Text that supervisord's expansion of `%(...)s` leaves as it is."""
+    return str(value).replace("%", "%%")
+
+
 def _quoted(argument: str) -> str:
-    """For supervisord, which splits like a shell after it has expanded `%(...)s`."""
-    return "'" + argument.replace("%", "%%") + "'" if set(argument) & set(' ;%\t"') else argument
+    """For a command, which supervisord splits as a shell does after it has expanded it."""
+    return _literal(shlex.quote(argument))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ SHARED: Final = (
     "shared.bus",
     "shared.service",
     "shared.checkpoint",
-    "shared.cri.api",
+    "shared.cri",
     "shared.cri.client",
 )
 
