@@ -95,7 +95,11 @@ class TestMachine:
     def remove_pods(self) -> None:
         """Stop and remove every pod. Raises OctoletError or TimeoutError when the runtime does not do it."""
         if self.runtime.running_pid() is not None:
-            asyncio.run(asyncio.wait_for(remove_all_pods(self.endpoint), REMOVE_PODS_S))
+            asyncio.run(_remove_in_time(self.endpoint))
+
+    def processes(self) -> set[int]:
+        """Pids of everything that runs in the machine's cgroup: its pods, if they were put there."""
+        return cgroups.processes_in(self.cgroup)
 
     def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
         """Run a command in the machine's network and wait for it. Raises CalledProcessError."""
@@ -104,6 +108,11 @@ class TestMachine:
     def inside(self) -> Sequence[str]:
         """The start of a command line that runs in the machine's network."""
         return inside(self.netns)
+
+
+async def _remove_in_time(endpoint: str) -> None:
+    async with asyncio.timeout(REMOVE_PODS_S):
+        await remove_all_pods(endpoint)
 
 
 async def remove_all_pods(endpoint: str) -> None:

@@ -1,7 +1,6 @@
 """The runtime's images, listed now and then for `status.images`."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 
 from services.node_status.node.model import Image
@@ -26,8 +25,7 @@ class ImageList:
         async with RuntimeClient(settings.image_service_endpoint or settings.runtime_endpoint) as cri:
             while True:
                 await self._list(cri)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self.ctx.stopping.wait(), settings.image_list_period_s)
+                await asyncio.sleep(settings.image_list_period_s)
 
     async def _list(self, cri: RuntimeClient) -> None:
         try:

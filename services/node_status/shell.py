@@ -86,7 +86,8 @@ class NodeStatus:
             self._compute()
             self.node_table.mark(complete=True)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.dirty.wait(), self.settings.node_status_update_frequency_s)
+                async with asyncio.timeout(self.settings.node_status_update_frequency_s):
+                    await self.dirty.wait()
 
     async def _settle(self) -> None:
         """Waits until everything that a condition depends on was heard, at most `settle_s`.
@@ -98,7 +99,8 @@ class NodeStatus:
         while not all(len(view) for view in views) and (left := deadline - time.monotonic()) > 0:
             self.dirty.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.dirty.wait(), left)
+                async with asyncio.timeout(left):
+                    await self.dirty.wait()
 
     def _compute(self) -> None:
         now = time.monotonic()

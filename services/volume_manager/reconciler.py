@@ -123,7 +123,8 @@ class Reconciler:
     async def wait_settled(self, timeout_s: float) -> bool:
         """Wait until every pod that is wanted was tried at least once. False: the time is over first."""
         try:
-            await asyncio.wait_for(self._settled.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._settled.wait()
         except TimeoutError:
             return False
         return True

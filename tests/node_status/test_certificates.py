@@ -37,5 +37,5 @@ def test_half_a_pair_of_the_operators_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_configured_pair_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Fatal, match="nowhere.crt"):
+    with pytest.raises(Fatal, match=r"nowhere\.crt"):
         ensure_serving_pair(tmp_path, "node1", str(tmp_path / "nowhere.crt"), str(tmp_path / "nowhere.key"))

@@ -73,7 +73,8 @@ class Connection:
                 return event  # type: ignore[return-value]
             if self.h11.they_are_waiting_for_100_continue:
                 await self._write(self.h11.send(h11.InformationalResponse(status_code=100, headers=[])))
-            data = await asyncio.wait_for(self.reader.read(READ_BYTES), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                data = await self.reader.read(READ_BYTES)
             self.h11.receive_data(data)
 
     async def _body(self) -> bytes | None:

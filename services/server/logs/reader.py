@@ -98,7 +98,8 @@ class _LogFile:
                     self._reopen()
                     continue
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._noticed(notify), FOLLOW_WAKE_S)
+                    async with asyncio.timeout(FOLLOW_WAKE_S):
+                        await self._noticed(notify)
 
     async def _noticed(self, notify: Inotify) -> None:
         async for event in notify:
