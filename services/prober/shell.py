@@ -16,7 +16,7 @@ from services.prober.workers import Clocks, Workers, gone
 from shared.bus import Change
 from shared.cri.client import RuntimeClient
 from shared.messages.node_status import NODE
-from shared.messages.pleg import RUNTIME_PODS, ContainerState
+from shared.messages.pleg import RUNTIME_PODS, ContainerState, RuntimePod
 from shared.messages.pod_sync import POD_STATUS, PODS, PodStatusEntry
 from shared.messages.prober import PROBE_RESULTS
 from shared.service import Context
@@ -60,7 +60,7 @@ class _Daemon:
         restored = self._results.restore()
         self._ctx.log.info("outcomes.restored", containers=restored)
         self._pods.on_change(lambda change: self._look(change.key))
-        self._runtime.on_change(lambda change: self._look(change.key))
+        self._runtime.on_change(self._runtime_changed)
         self._status.on_change(self._status_changed)
         self._pods.on_mark(self._marked)
         self._runtime.on_mark(self._marked)
@@ -71,7 +71,8 @@ class _Daemon:
         await self._ctx.stopping.wait()
 
     def close(self) -> None:
-        """Leave probes that are under way."""
+        """Leave probes that are under way; outcomes stay as they are."""
+        self._workers.close()
         for task in list(self._running):
             task.cancel()
 
@@ -99,6 +100,11 @@ class _Daemon:
         entry = self._pods.get(uid)
         self._workers.pod_changed(uid, wanted_workers(uid, entry) if entry is not None else {})
 
+    def _runtime_changed(self, change: Change[RuntimePod]) -> None:
+        self._look(change.key)
+        if self._said_complete and self._runtime.complete:
+            self._drop_gone()
+
     def _status_changed(self, change: Change[PodStatusEntry]) -> None:
         if change.new is not None:
             self._workers.poke(change.key)
@@ -107,9 +113,11 @@ class _Daemon:
         """Outcomes of containers that are gone are dropped, and the table vouched for, once both sides have spoken."""
         for name, view in (("pods", self._pods), ("runtime_pods", self._runtime)):
             self._ctx.degraded(name, None if view.complete else f"{view.owner} has not yet published {name}")
-        if not (self._pods.complete and self._runtime.complete):
-            return
+        if self._pods.complete and self._runtime.complete:
+            self._drop_gone()
+            if not self._said_complete:
+                self._said_complete = True
+                self._table.mark(complete=True)
+
+    def _drop_gone(self) -> None:
         self._results.drop(gone(c.id for pod in self._runtime.values() for c in pod.containers))
-        if not self._said_complete:
-            self._said_complete = True
-            self._table.mark(complete=True)

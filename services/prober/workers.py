@@ -122,6 +122,12 @@ class Workers:
             if key.kind is Kind.READINESS:
                 self._feed(key, Poke())
 
+    def close(self) -> None:
+        """Ask nothing more. Outcomes stay as they are."""
+        for slot in self._slots.values():
+            if slot.timer is not None:
+                slot.timer.cancel()
+
     def _end(self, key: WorkerKey) -> None:
         self._feed(key, Stop())
         slot = self._slots.pop(key)

@@ -19,8 +19,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         this: Any = self
-        if not this._ready and this._scheduled:
-            self.now = max(self.now, this._scheduled[0]._when)
+        timers = [handle.when() for handle in this._scheduled if not handle.cancelled()]
+        if not this._ready and timers:
+            self.now = max(self.now, min(timers))
         this_class: Any = super()
         this_class._run_once()
 
