@@ -289,6 +289,6 @@ def leaves(parent: Field = ROOT) -> list[Field]:
 
 def snake_case(name: str) -> str:
     """The name of a field in Python: `clusterDNS` is `cluster_dns`, `reservedSystemCPUs` is `reserved_system_cpus`."""
-    name = name.replace("CPUs", "Cpus").replace("IPTables", "Iptables").replace("cgroupV1", "cgroupv1")
+    name = name.replace("CPUs", "Cpus").replace("IPTables", "Iptables").replace("APIQPS", "ApiQps")
     name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
     return re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name).lower()
