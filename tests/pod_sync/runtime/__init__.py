@@ -1,0 +1,1 @@
+"""Tests of pod_sync's room runtime."""
