@@ -5,6 +5,8 @@ only on the same host, at most ten; a server that answers https with plain http 
 """
 
 import asyncio
+import os
+import socket
 import ssl
 from dataclasses import dataclass, replace
 from typing import Final
@@ -81,8 +83,7 @@ async def _exchange(request: HookRequest) -> str | None:
             raise _PlainHttpAnswer from error
         raise Transient(f'Get "{request.url}": {error}') from error
     except OSError as error:
-        text = f"dial tcp {request.authority}: connect: {(error.strerror or str(error)).lower()}"
-        raise Transient(f'Get "{request.url}": {text}') from error
+        raise Transient(f'Get "{request.url}": {_dial_text(request, error)}') from error
     try:
         return await _answer(reader, writer, request)
     except (h11.RemoteProtocolError, ConnectionError, ssl.SSLError) as error:
@@ -113,6 +114,14 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, re
                 return location
         elif isinstance(event, (h11.EndOfMessage, h11.ConnectionClosed)):
             return location
+
+
+def _dial_text(request: HookRequest, error: OSError) -> str:
+    """Why nobody answered, as Go's client puts it."""
+    if isinstance(error, socket.gaierror):
+        return f"dial tcp: lookup {request.host}: no such host"
+    reason = os.strerror(error.errno).lower() if error.errno else str(error)
+    return f"dial tcp {request.authority}: connect: {reason}"
 
 
 def _headers(request: HookRequest) -> list[tuple[str, str]]:

@@ -125,6 +125,7 @@ class SlowHook:
         return api.ExecSyncResponse()
 
 
+@pytest.mark.slow
 def test_a_hook_that_outlives_the_grace_is_left_alone(tmp_path: Path) -> None:
     async def scenario() -> None:
         world = World(tmp_path)
