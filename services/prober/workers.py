@@ -147,7 +147,9 @@ class Workers:
         old = known is not None or started_at < self._clocks.started_at - YOUNG_S
         if old and kind is Kind.STARTUP and known in (None, ProbeOutcome.UNKNOWN):
             known = ProbeOutcome.SUCCESS if self._pods.had_started(uid, name, container.id) else known
-        spread = started_at < self._clocks.started_at
+        # Many are spread after a start of the daemon, but nobody waits who is waited for: what has not started, is not ready.
+        settled = kind is Kind.LIVENESS or (kind is Kind.READINESS and known in (None, ProbeOutcome.SUCCESS))
+        spread = settled and started_at < self._clocks.started_at
         return Running(
             container.id,
             self._clocks.mono() - (self._clocks.wall() - started_at),

@@ -253,6 +253,20 @@ def test_after_a_restart_of_the_daemon_nothing_is_forgotten_and_the_first_probes
     run(scenario())
 
 
+def test_who_is_not_ready_is_asked_at_once_after_a_restart_of_the_daemon(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = Node(tmp_path)
+        node.answers["r"] = always(BAD)
+        node.run_pod(pod_with(readinessProbe=probe("r")))
+        await asyncio.sleep(1)
+        node.answers["r"] = always(OK)
+        node.restart()
+        await asyncio.sleep(0.01)
+        assert node.table["a"].readiness is SUCCESS
+
+    run(scenario())
+
+
 def test_an_initial_delay_that_is_under_way_goes_on_after_a_restart(tmp_path: Path) -> None:
     async def scenario() -> None:
         node = Node(tmp_path, chance=0.0)
