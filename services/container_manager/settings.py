@@ -18,7 +18,7 @@ class ContainerManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`cgroupDriver`: cgroupfs or systemd"""
     cgroups_per_qos: bool = True
     """`cgroupsPerQOS`; off: pods have no groups of their own"""
-    enforce_node_allocatable: list[str] = ["pods"]
+    enforce_node_allocatable: list[str] = msgspec.field(default_factory=lambda: ["pods"])
     """`enforceNodeAllocatable`: with `pods`, the pods' group is limited to capacity less reservations"""
     system_reserved: dict[str, str] = {}
     """`systemReserved`: quantities by resource"""
@@ -26,7 +26,7 @@ class ContainerManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`kubeReserved`"""
     reserved_system_cpus: str = ""
     """`reservedSystemCPUs`: a CPU list; it replaces the cpu of both reservations"""
-    eviction_hard: dict[str, str] = dict(DEFAULT_HARD)
+    eviction_hard: dict[str, str] = msgspec.field(default_factory=lambda: dict(DEFAULT_HARD))
     """`evictionHard`: memory and nodefs thresholds are taken off allocatable"""
     merge_default_eviction_settings: bool = False
     """`mergeDefaultEvictionSettings`"""

@@ -40,6 +40,8 @@ from shared.messages.container_manager import (
     PodResources,
     PrepareContainer,
     PreparePod,
+    Usage,
+    UsageReply,
 )
 from shared.messages.daemon import ObjectReference
 from shared.messages.pleg import RUNTIME_HEALTH, RUNTIME_PODS
@@ -59,13 +61,17 @@ async def serve(ctx: Context[ContainerManagerSettings]) -> None:
     hierarchies = find_hierarchies(policy.driver)
     if missing := hierarchies.missing():
         raise Fatal(f"system validation failed - Following Cgroup subsystem not mounted: {missing}")
-    machine = await asyncio.to_thread(read_machine, Path(settings.root_dir))
+    machine = read_machine(Path(settings.root_dir))
     shares = compute_shares(machine, reservations(settings), enforce_pods="pods" in settings.enforce_node_allocatable)
     metrics = ManagerMetrics(ctx.registry)
     metrics.cgroup_version.set(hierarchies.version)
     daemon = ContainerManager(ctx, policy, hierarchies, (machine, shares), metrics)
-    await daemon.start()
-    await ctx.stopping.wait()
+    daemon.answer()  # before anything is waited for: a request that finds no handler is refused for good
+    try:
+        await daemon.start()
+        await ctx.stopping.wait()
+    finally:
+        daemon.release()
 
 
 class ContainerManager:
@@ -95,9 +101,20 @@ class ContainerManager:
             spawn=ctx.tasks.create_task,
             observers=(metrics, ctx.log),
         )
+        self._started = asyncio.Event()
+        self._claim: GroupClaim | None = None
         self.ledger = Ledger(ctx.run_dir / "state" / "container_manager")
         self.admission = AdmissionDesk(self.shares.allocatable, self.ledger, self.pods, metrics)
         self.usage = self._usage_desk(metrics)
+
+    def answer(self) -> None:
+        """Take requests; those that need to know which groups there are wait until that was seen."""
+        bus = self.ctx.bus
+        bus.answer(ADMIT, self.admission.handle_admit)
+        bus.answer(UNPREPARE_POD, self.admission.handle_unprepare)
+        bus.answer(PREPARE_POD, self._handle_prepare_pod)
+        bus.answer(PREPARE_CONTAINER, self._handle_prepare_container)
+        bus.answer(USAGE, self._handle_usage)
 
     async def start(self) -> None:
         """Everything up to ready. What takes the longest, the values of the pods' group, is written afterwards."""
@@ -105,14 +122,10 @@ class ContainerManager:
         resources: OwnedTable[NodeResources] = bus.own(NODE_RESOURCES)
         resources.put(KEY, self.describe())
         resources.mark(complete=True)
-        await self._claim()
+        await self._take_over()
         await self.keeper.start()
         self.table.mark(complete=True)
-        bus.answer(ADMIT, self.admission.handle_admit)
-        bus.answer(UNPREPARE_POD, self.admission.handle_unprepare)
-        bus.answer(PREPARE_POD, self._handle_prepare_pod)
-        bus.answer(PREPARE_CONTAINER, self._handle_prepare_container)
-        bus.answer(USAGE, self.usage.handle_usage)
+        self._started.set()
         self._watch_driver()
         self.ctx.spawn("allocatable", self._enforce())
         self.ctx.spawn("refresh", self._refresh_for_ever())
@@ -137,13 +150,19 @@ class ContainerManager:
             hugepages_bytes=sum(size * pages for size, pages in machine.hugepages.items()),
         )
 
-    async def _claim(self) -> None:
+    def release(self) -> None:
+        """Let another life have the pods' group (the end of the process does the same)."""
+        if self._claim is not None:
+            self._claim.release()
+
+    async def _take_over(self) -> None:
         """The pods' group exists and is ours. A tree that cannot be written is waited for, and said so."""
         kubepods = self.policy.groups.kubepods
         while self.policy.per_qos:
             try:
                 await self.keeper.run(lambda: self.groups.create(kubepods, Limits()))
-                self._held = GroupClaim(self.hierarchies.directory(kubepods, "memory"))
+                if self._claim is None:
+                    self._claim = GroupClaim(self.hierarchies.directory(kubepods, "memory"))
                 for tier in (self.policy.groups.tier(qos) for qos in QosClass):
                     await self.keeper.run(partial(self.groups.create, tier, Limits()))
             except Transient as error:
@@ -175,7 +194,12 @@ class ContainerManager:
             await self.keeper.refresh()
 
     async def _handle_prepare_pod(self, question: PreparePod, call: Call) -> PodResources:
+        await self._started.wait()
         return await self.keeper.prepare(question.pod)
+
+    async def _handle_usage(self, question: Usage, call: Call) -> UsageReply:
+        await self._started.wait()
+        return await self.usage.handle_usage(question, call)
 
     async def _handle_prepare_container(self, question: PrepareContainer, call: Call) -> ContainerExtras:
         """Nothing is added: with CPU policy `none`, and without devices and claims, no manager has anything to say."""

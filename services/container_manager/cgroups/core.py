@@ -29,7 +29,7 @@ from services.container_manager.cgroups.model import (
 from shared.cgroups import formulas
 from shared.cgroups.names import QosClass
 from shared.kube.pods import effective_limits, effective_requests, qos_class
-from shared.kube.quantity import milli, value
+from shared.kube.quantity import InvalidQuantity, milli, value
 from shared.kube.types import Container, Pod
 from shared.messages.container_manager import PodCgroupPhase
 from shared.messages.pod_sync import PodEntry, PodPhase
@@ -42,7 +42,7 @@ RUNTIME_SOURCE: Final = "runtime"
 
 def pod_want(uid: str, entry: PodEntry, policy: Policy) -> PodWant:
     """The part of a `pods` row that its group depends on."""
-    qos = QosClass(qos_class(entry.pod))
+    qos = _class_of(entry.pod)
     known = knows_spec(entry)
     return PodWant(
         uid=uid,
@@ -55,8 +55,16 @@ def pod_want(uid: str, entry: PodEntry, policy: Policy) -> PodWant:
 
 def prepared_want(pod: Pod, policy: Policy) -> PodWant:
     """The same for a pod that was asked for before the table named it."""
-    qos, uid = QosClass(qos_class(pod)), pod.metadata.uid
+    qos, uid = _class_of(pod), pod.metadata.uid
     return PodWant(uid=uid, name=policy.groups.pod(uid, qos), qos=qos, may_start=True, removable=False)
+
+
+def _class_of(pod: Pod) -> QosClass:
+    """Its class; Burstable for a pod with a quantity that is none, whose values will be refused later."""
+    try:
+        return QosClass(qos_class(pod))
+    except InvalidQuantity:
+        return QosClass.BURSTABLE
 
 
 def knows_spec(entry: PodEntry) -> bool:
