@@ -65,6 +65,7 @@ class Context(Generic[S]):
         task = self.tasks.create_task(self._guard(name, work), name=name)
         self._spawned.add(task)
         task.add_done_callback(self._spawned.discard)
+        task.add_done_callback(lambda _: work.close())  # cancelled before its first step, it was never begun
         return task
 
     def ready(self) -> None:

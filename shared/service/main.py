@@ -16,7 +16,9 @@ import msgspec
 import setproctitle
 from structlog.typing import FilteringBoundLogger
 
+from shared.bus.endpoints import Socket, endpoint
 from shared.errors import Fatal, Invalid
+from shared.messages.base import Service
 from shared.service.arguments import Arguments, parse_arguments
 from shared.service.context import Context, TaskReturned, open_context
 from shared.service.lock import LockHeld, ServiceLock
@@ -44,6 +46,8 @@ def main(name: str, settings_class: type[S], serve: Serve[S]) -> None:
     path = arguments.settings_file or settings_path(arguments.run_dir, name)
     try:
         settings = read_settings(path, settings_class, required=arguments.settings_file is not None)
+        for service in Service:  # the peers' sockets are there, too
+            endpoint(arguments.run_dir, service, Socket.PUBLISH)
     except Invalid as error:
         _leave(EXIT_USAGE, f"{name}: {error}")
     if arguments.check:

@@ -22,7 +22,7 @@ def read_settings(path: Path, kind: type[S], *, required: bool) -> S:
     """
     try:
         data = path.read_bytes()
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         if not required:
             return kind()
         raise Invalid(f"read settings {path}: there is no such file") from error

@@ -35,13 +35,17 @@ class Stderr:
 
     def __init__(self, descriptor: int = 2) -> None:
         self._descriptor: int | None = _unblocked(descriptor)
+        self._torn = False
 
     def write(self, line: str) -> None:
-        """Write one line, or drop it: the log file has it."""
+        """Write one line, or drop it or its end: the log file has it."""
         if self._descriptor is None:
             return
+        data = line.encode(errors="replace") + b"\n"
+        if self._torn:
+            data = b"\n" + data
         try:
-            os.write(self._descriptor, line.encode(errors="replace") + b"\n")
+            self._torn = os.write(self._descriptor, data) < len(data)
         except BlockingIOError:
             pass
         except OSError as error:

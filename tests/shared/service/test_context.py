@@ -1,0 +1,86 @@
+"""What the scaffold gives to a daemon."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from shared.bus import Bus
+from shared.messages.daemon import DAEMON, EVENTS, ObjectReference
+from shared.service import TaskReturned, open_context
+from shared.service.context import MAX_EVENTS
+
+NODE = ObjectReference(kind="Node", name="n1")
+
+
+def test_degraded_dependencies_are_published_in_order_and_taken_back(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_context("prober", None, tmp_path) as context, Bus("server", tmp_path) as server:
+            view = server.follow(DAEMON, owner="prober")
+
+            async def says(ready: bool, *degraded: str) -> bool:
+                return await view.wait(
+                    lambda v: (
+                        (row := v.get("prober")) is not None and (row.ready, row.degraded) == (ready, list(degraded))
+                    ),
+                    5,
+                )
+
+            assert await says(False)
+            context.degraded("runtime", "the runtime is away")
+            context.degraded("api", "the API server is away")
+            assert await says(False, "the API server is away", "the runtime is away")
+            context.ready()
+            context.degraded("runtime", None)
+            context.degraded("runtime", None)
+            assert await says(True, "the API server is away")
+
+    asyncio.run(scenario())
+
+
+def test_the_events_table_is_bounded_and_keeps_the_newest(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_context("prober", None, tmp_path) as context, Bus("node_status", tmp_path) as reader:
+            view = reader.follow(EVENTS, owner="prober")
+            for n in range(MAX_EVENTS + 20):
+                context.event(NODE, "Warning", "Tested", f"number {n}", {"a": "b"})
+            last = f"{context.bus.generation}.{MAX_EVENTS + 20:06d}"
+            assert await view.wait(lambda v: v.complete and last in v, 5)
+            assert sorted(row.message for row in view.values()) == sorted(
+                f"number {n}" for n in range(20, MAX_EVENTS + 20)
+            )
+            with pytest.raises(ValueError, match="event type 'Bad'"):
+                context.event(NODE, "Bad", "Tested", "text")
+
+    asyncio.run(scenario())
+
+
+def test_the_bodys_own_error_comes_out_as_it_is(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_context("prober", None, tmp_path) as context:
+            context.spawn("forever", asyncio.Event().wait())
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        asyncio.run(scenario())
+
+
+def test_a_spawned_task_that_returns_ends_everything(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_context("prober", None, tmp_path) as context:
+            context.spawn("short", asyncio.sleep(0))
+            await asyncio.sleep(60)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(scenario())
+    assert caught.group_contains(TaskReturned, match="task short of prober returned")
+
+
+def test_tasks_may_return_once_stopping_is_set(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_context("prober", None, tmp_path) as context:
+            context.spawn("until stopping", context.stopping.wait())
+            context.stopping.set()
+            await asyncio.sleep(0)
+
+    asyncio.run(scenario())
