@@ -25,7 +25,7 @@ SERVICES: Final = (
     "server",
 )
 _FORMAT_VERSION: Final = 1
-_FETCH: Final = 5
+_FETCH: Final = 6
 _SNAPSHOT: Final = 7
 _LOOK_AGAIN_S: Final = 0.02
 

@@ -21,6 +21,8 @@ from shared.kube.duration import parse_go_duration
 from shared.messages.base import Service
 
 _ALIASES: Final = {"runtime_endpoint": "container_runtime_endpoint"}
+_EMPTY: Final = {Kind.MAP: dict, Kind.LIST: list}
+"""an unset map or list is an empty one; only unset scalars leave the daemon's own default"""
 _WHOLE: Final = "kubelet_configuration"
 """the name under which a daemon gets the whole effective object, as upstream shows it at `/configz`"""
 _USED_BY_RUN: Final = frozenset(
@@ -103,7 +105,9 @@ def _field_names(field: Field, value: Any) -> Iterable[tuple[str, Any]]:
     if "." in field.path:
         stems.append(snake_case(field.name))
     for stem in stems:
-        if field.type.kind is Kind.DURATION:
+        if value is None and field.type.kind in _EMPTY:
+            yield stem, _EMPTY[field.type.kind]()
+        elif field.type.kind is Kind.DURATION:
             yield f"{stem}_s", None if value is None else parse_go_duration(value)
         else:
             yield stem, value

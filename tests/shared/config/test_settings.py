@@ -35,6 +35,7 @@ def test_every_daemon_reads_back_exactly_what_was_written_for_it(tmp_path: Path,
 def test_a_default_start_gives_every_daemon_the_defaults_that_it_declares(daemon: Service) -> None:
     """The defaults in the code are the configuration's, so that a daemon started alone behaves the same."""
     legacy = {"authentication", "authorization", "read_only_port", "anonymous_enabled", "enabled", "mode"}
+    legacy |= {"eviction_hard"}  # only a --config file brings hard eviction thresholds
     derived = {"node_name", "cgroup_root", "feature_gates", "standalone", "kubelet_configuration"}
     config = resolve([], hostname="node1")
     kind = settings_class(daemon)
