@@ -312,10 +312,9 @@ def test_a_restart_shows_the_world_as_it_is_without_a_gap(tmp_path: Path) -> Non
 def test_what_happens_is_counted_under_upstreams_names(tmp_path: Path) -> None:
     async def whole() -> None:
         async with everything(tmp_path) as (_, cri, reader, context):
-            await run_pod(cri, "uid-1")
+            sandbox_id, _ = await run_pod(cri, "uid-1")
             config = sandbox_config("uid-1")
-            extra = container_config(config, name="waiting")
-            await create_container(cri, next(iter(reader.pods.get("uid-1").sandboxes)).id, config, extra)  # type: ignore[union-attr]
+            await create_container(cri, sandbox_id, config, container_config(config, name="waiting"))
             await reader.row("uid-1", lambda r: sorted(states(r)) == ["created", "running"])
             await reader.relist("uid-1")
             text = text_of(context.registry)
@@ -327,8 +326,9 @@ def test_what_happens_is_counted_under_upstreams_names(tmp_path: Path) -> None:
             "kubelet_pleg_discard_events 0.0",
         ):
             assert line in text, line
-        assert "kubelet_pleg_relist_duration_seconds_count 0.0" not in text
-        assert "kubelet_pleg_pod_relist_duration_seconds_count 1.0" in text
+        for name in ("relist_duration", "relist_interval", "pod_relist_duration"):
+            assert f"kubelet_pleg_{name}_seconds_count" in text
+            assert f"kubelet_pleg_{name}_seconds_count 0.0" not in text, name
         assert "kubelet_pleg_last_seen_seconds 1." in text
         assert 'kubelet_runtime_operations_total{operation_type="list_containers"}' in text
 

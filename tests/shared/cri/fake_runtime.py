@@ -119,11 +119,13 @@ class FakeRuntime:
 
     async def stop_pod_sandbox(self, request: api.StopPodSandboxRequest, context: Any) -> api.StopPodSandboxResponse:
         await self._enter("StopPodSandbox", context)
-        if sandbox := self.sandboxes.get(request.pod_sandbox_id):
-            for container_id in self._containers_of(sandbox.id):
-                self.exit_container(container_id, 137)
-            sandbox.state = api.SANDBOX_NOTREADY
-            sandbox.network.Clear()
+        if request.pod_sandbox_id not in self.sandboxes:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"sandbox {request.pod_sandbox_id}: not found")
+        sandbox = self.sandboxes[request.pod_sandbox_id]
+        for container_id in self._containers_of(sandbox.id):
+            self.exit_container(container_id, 137)
+        sandbox.state = api.SANDBOX_NOTREADY
+        sandbox.network.Clear()
         return api.StopPodSandboxResponse()
 
     async def remove_pod_sandbox(
@@ -167,8 +169,8 @@ class FakeRuntime:
 
     async def stop_container(self, request: api.StopContainerRequest, context: Any) -> api.StopContainerResponse:
         await self._enter("StopContainer", context)
-        if request.container_id in self.containers:
-            self.exit_container(request.container_id, 137)
+        await self._container(request.container_id, context)
+        self.exit_container(request.container_id, 137)
         return api.StopContainerResponse()
 
     async def remove_container(self, request: api.RemoveContainerRequest, context: Any) -> api.RemoveContainerResponse:
