@@ -73,6 +73,40 @@ class HostFilesystem:
         with _words("chmod", path):
             Path(path).chmod(mode)
 
+    def write_file(self, path: str, data: bytes, mode: int, *, uid: int | None) -> None:
+        with _words("open", path):
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                os.fchmod(fd, mode)
+                if uid is not None:
+                    os.fchown(fd, uid, -1)
+
+    def read_file(self, path: str) -> bytes | None:
+        with _words("open", path):
+            try:
+                return Path(path).read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def list_files(self, path: str) -> list[str]:
+        with _words("open", path):
+            top = Path(path)
+            return sorted(str(p.relative_to(top)) for p in top.rglob("*") if p.is_symlink() or not p.is_dir())
+
+    def make_link(self, target: str, path: str) -> None:
+        with _words("symlink", path):
+            Path(path).symlink_to(target)
+
+    def read_link(self, path: str) -> str | None:
+        with _words("readlink", path):
+            link = Path(path)
+            return str(link.readlink()) if link.is_symlink() else None
+
+    def rename(self, old: str, new: str) -> None:
+        with _words("rename", old):
+            Path(old).rename(new)
+
     def remove_file(self, path: str) -> None:
         with _words("remove", path):
             try:

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import secrets
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -53,6 +55,9 @@ class HostMachine:
 
     def relabels(self) -> bool:
         return self._relabels
+
+    def version(self) -> str:
+        return f"..{datetime.now(UTC):%Y_%m_%d_%H_%M_%S}.{secrets.randbelow(10**9):09d}"
 
     def mount_tmpfs_option_noswap(self) -> bool:
         if self._noswap is None:

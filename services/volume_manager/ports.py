@@ -66,7 +66,33 @@ class Filesystem(Protocol):
 
     def set_mode(self, path: str, mode: int) -> None: ...
 
-    def remove_file(self, path: str) -> None: ...
+    def write_file(self, path: str, data: bytes, mode: int, *, uid: int | None) -> None:
+        """Make or replace a file with exactly this content and mode; owner root unless `uid`."""
+        ...
+
+    def read_file(self, path: str) -> bytes | None:
+        """None when it does not exist."""
+        ...
+
+    def list_files(self, path: str) -> list[str]:
+        """Every file below a directory, as relative paths."""
+        ...
+
+    def make_link(self, target: str, path: str) -> None:
+        """A symbolic link at `path`. Raises Transient when something is there."""
+        ...
+
+    def read_link(self, path: str) -> str | None:
+        """Where a link leads; None when there is no link."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Atomic; replaces `new`."""
+        ...
+
+    def remove_file(self, path: str) -> None:
+        """A file or a link."""
+        ...
 
     def remove_dir(self, path: str) -> None:
         """Only when it is empty."""
@@ -107,6 +133,10 @@ class Machine(Protocol):
 
     def allocatable(self, resource: str) -> str:
         """The node's allocatable quantity of a resource, `0` when it has none. Raises `NotKnownYet`."""
+        ...
+
+    def version(self) -> str:
+        """A new name for one version of a written volume: two dots, the time in UTC, random digits."""
         ...
 
     def mount_tmpfs_option_noswap(self) -> bool:

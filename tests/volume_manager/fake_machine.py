@@ -1,5 +1,6 @@
 """A machine in memory whose process can be killed between any two system calls."""
 
+import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -10,6 +11,7 @@ from services.volume_manager.volumes.base import NotKnownYet
 from shared.errors import Transient
 
 T = TypeVar("T")
+_VERSIONS = itertools.count()
 
 
 class Killed(BaseException):
@@ -21,6 +23,8 @@ class Node:
     kind: FileKind
     mode: int
     gid: int = 0
+    data: bytes = b""
+    link: str | None = None
 
 
 @dataclass
@@ -106,6 +110,38 @@ class FakeFilesystem:
         layer = self._layer(path)
         layer.nodes[path] = replace(layer.nodes[path], mode=mode)
 
+    def write_file(self, path: str, data: bytes, mode: int, *, uid: int | None) -> None:
+        nodes = self._layer(path).nodes
+        self._call(path)
+        nodes[path] = Node(FileKind.FILE, mode)
+        self._call(path)
+        nodes[path] = Node(FileKind.FILE, mode, data=data)
+
+    def read_file(self, path: str) -> bytes | None:
+        node = self._node(path)
+        return None if node is None else node.data
+
+    def list_files(self, path: str) -> list[str]:
+        nodes = self._layer(path).nodes
+        return sorted(
+            p[len(path) + 1 :] for p, n in nodes.items() if p.startswith(path + "/") and n.kind is FileKind.FILE
+        )
+
+    def make_link(self, target: str, path: str) -> None:
+        self._call(path)
+        if self._node(path) is not None:
+            raise Transient(f"symlink {path}: file exists")
+        self._layer(path).nodes[path] = Node(FileKind.OTHER, 0o777, link=target)
+
+    def read_link(self, path: str) -> str | None:
+        node = self._node(path)
+        return None if node is None else node.link
+
+    def rename(self, old: str, new: str) -> None:
+        self._call(new)
+        nodes = self._layer(old).nodes
+        nodes[new] = nodes.pop(old)
+
     def remove_file(self, path: str) -> None:
         if self._node(path) is not None:
             self._call(path)
@@ -175,6 +211,9 @@ class FakeMachine:
 
     def allocatable_memory(self) -> int:
         return int(self.allocatable("memory"))
+
+    def version(self) -> str:
+        return f"..2026_12_01_00_00_00.{next(_VERSIONS):09d}"
 
     def mount_tmpfs_option_noswap(self) -> bool:
         return True

@@ -18,7 +18,11 @@ from tests.volume_manager.fake_machine import FakeFilesystem, FakeMachine, Kille
 DISK: dict[str, object] = {"name": "disk", "emptyDir": {}}
 MEMORY: dict[str, object] = {"name": "memory", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
 HOST: dict[str, object] = {"name": "host", "hostPath": {"path": "/etc"}}
-KINDS = [DISK, MEMORY, HOST]
+FACTS: dict[str, object] = {
+    "name": "facts",
+    "downwardAPI": {"items": [{"path": "d/name", "fieldRef": {"fieldPath": "metadata.name"}}]},
+}
+KINDS = [DISK, MEMORY, HOST, FACTS]
 STAGES = [pods.running, pods.stopping, pods.stopped, pods.finished]
 PATHS = {"disk": "kubernetes.io~empty-dir/disk", "memory": "kubernetes.io~empty-dir/memory"}
 
@@ -56,6 +60,20 @@ def has_data(world: World, of: Pod) -> bool:
     )
 
 
+def facts_of(world: World, of: Pod) -> bytes | None:
+    """What a reader of the downwardAPI volume sees; it must hold one version and nothing else."""
+    files, volume = FakeFilesystem(world), f"{pod_dir(of)}/volumes/kubernetes.io~downward-api/facts"
+    version = files.read_link(f"{volume}/..data")
+    assert files.list_dir(volume) == sorted(["..data", str(version), "d"])
+    assert files.read_link(f"{volume}/d") == "..data/d"
+    return files.read_file(f"{volume}/{version}/d/name")
+
+
+def harmed(world: World) -> list[str]:
+    """What was destroyed besides half-written or outdated versions of written files, which nobody sees."""
+    return [path for path in world.destroyed if "/facts/.." not in path]
+
+
 def nothing_left(world: World) -> bool:
     left = [p for layer in world.layers for p in layer.nodes if p.startswith(f"{ROOT}/pods/")]
     return not left and len(world.layers) == 1
@@ -63,7 +81,7 @@ def nothing_left(world: World) -> bool:
 
 def test_a_whole_life_may_be_cut_at_every_single_system_call() -> None:
     pod = pods.pod("a", KINDS, securityContext={"fsGroup": 123})
-    for cut in range(200):
+    for cut in range(300):
         world = World()
         rows: Rows[PodEntry] = Rows()
         killed = False
@@ -76,10 +94,11 @@ def test_a_whole_life_may_be_cut_at_every_single_system_call() -> None:
                 daemon = live_once(world, rows, None)
             assert daemon is not None
             if stage in (pods.running, pods.stopping):
-                assert world.destroyed == []
+                assert harmed(world) == []
                 row = daemon.volumes["uid-a"]
-                assert row.phase is VolumesPhase.MOUNTED and set(row.volumes) == {"disk", "memory", "host"}
-                assert sum(layer.mount.fstype == "tmpfs" for layer in world.layers) == 1
+                assert row.phase is VolumesPhase.MOUNTED and set(row.volumes) == {"disk", "memory", "host", "facts"}
+                assert sum(layer.mount.fstype == "tmpfs" for layer in world.layers) == 2
+                assert facts_of(world, pod) == b"a"
                 if stage is pods.running:
                     write_data(world, pod)
                 assert has_data(world, pod)
@@ -118,7 +137,7 @@ def test_any_history_of_pods_and_kills_ends_clean(kinds: list[list[dict[str, obj
         world.destroyed.clear()
         daemon = live_once(world, rows, calls)
         in_use = [pod_dir(all_pods[j]) for j, s in stage.items() if s in (0, 1)]
-        assert not [p for p in world.destroyed for d in in_use if p == d or p.startswith(d + "/")]
+        assert not [p for p in harmed(world) for d in in_use if p == d or p.startswith(d + "/")]
         for j, s in stage.items():
             if all_pods[j].metadata.uid in written and s in (0, 1):
                 assert has_data(world, all_pods[j])
@@ -144,7 +163,7 @@ def test_absence_means_nothing_until_the_table_of_pods_is_complete() -> None:
     empty: Rows[PodEntry] = Rows()
     empty.complete = False
     daemon = live_once(world, empty, None)
-    assert daemon is not None and world.destroyed == [] and daemon.volumes == {}
+    assert daemon is not None and harmed(world) == [] and daemon.volumes == {}
     assert has_data(world, pod)
 
 
@@ -156,7 +175,7 @@ def test_an_orphan_whose_containers_run_is_left_alone_and_removed_when_they_stop
     world.destroyed.clear()
     runtime = Rows({"uid-a": pods.in_runtime("running")})
     assert live_once(world, Rows(), None, runtime)
-    assert world.destroyed == []
+    assert harmed(world) == []
     runtime["uid-a"] = pods.in_runtime("exited")
     assert live_once(world, Rows(), None, runtime)
     assert nothing_left(world)

@@ -7,7 +7,8 @@ from typing import Final, Protocol
 from services.volume_manager.model import VolumeKey
 from services.volume_manager.ports import Machine
 from shared.errors import Invalid, Transient
-from shared.kube.types import Container, EphemeralContainer, Pod, Volume
+from shared.kube.pods import all_containers
+from shared.kube.types import Pod, Volume
 from shared.messages.volume_manager import MountedVolume
 
 SET_UP_STEP: Final = "MountVolume.SetUp"
@@ -110,13 +111,9 @@ def kind_of(volume: Volume) -> str:
     return "empty_dir"
 
 
-def _containers(pod: Pod) -> list[Container | EphemeralContainer]:
-    return [*pod.spec.init_containers, *pod.spec.containers, *pod.spec.ephemeral_containers]
-
-
 def referenced(pod: Pod) -> frozenset[str]:
     """Names of the volumes that a container mounts or uses as a device (upstream `GetPodVolumeNames`): only they are set up."""
-    containers = _containers(pod)
+    containers = all_containers(pod)
     names = {mount.name for c in containers for mount in c.volume_mounts}
     names |= {device.name for c in containers for device in c.volume_devices}
     return frozenset(name for name in names if name)
@@ -126,7 +123,7 @@ def common_user(pod: Pod) -> int | None:
     """The one user that all containers run as; None when one has none or two differ (upstream `util.FsUserFrom`)."""
     inherited = pod.spec.security_context.run_as_user if pod.spec.security_context else None
     users: set[int | None] = set()
-    for c in _containers(pod):
+    for c in all_containers(pod):
         own = c.security_context.run_as_user if c.security_context else None
         users.add(inherited if own is None else own)
     return users.pop() if len(users) == 1 else None

@@ -4,16 +4,20 @@ from typing import Final
 
 from services.volume_manager.model import VolumeKey
 from services.volume_manager.volumes.base import VolumeType, is_path_element, kind_of
+from services.volume_manager.volumes.downward_api import DownwardApi
 from services.volume_manager.volumes.empty_dir import EmptyDir
 from services.volume_manager.volumes.host_path import HostPath
 from services.volume_manager.volumes.image import Image
+from services.volume_manager.volumes.projected import Projected
 from services.volume_manager.volumes.unknown import Unknown
 from shared.kube.types import Volume
 
 TYPES: Final[tuple[VolumeType, ...]] = (
+    DownwardApi(),
     EmptyDir(),
     HostPath(),
     Image(),
+    Projected(),
 )
 _BY_PLUGIN: Final = {t.plugin: t for t in TYPES}
 _BY_SOURCE: Final = {t.source: t for t in TYPES}
