@@ -8,8 +8,13 @@ from typing import Any
 from deploy.runtime.images import PAUSE
 
 POD_CIDR = "10.88.0.0/16"
-CNI_PLUGINS = Path("/usr/lib/cni")
-"""Where Debian's containernetworking-plugins puts them (elsewhere often /opt/cni/bin)."""
+CNI_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"), Path("/usr/libexec/cni"))
+"""Where network plugins are: Debian's package, upstream's archives, Fedora's package."""
+
+
+def cni_plugins() -> Path:
+    """The folder with the network plugins; Debian's where there is none at all."""
+    return next((folder for folder in CNI_FOLDERS if (folder / "bridge").exists()), CNI_FOLDERS[0])
 
 
 @dataclass(frozen=True)
@@ -53,14 +58,14 @@ class Layout:
         return self.volatile / "certs.d"
 
 
-def containerd_toml(layout: Layout, *, major: int, snapshotter: str, cni_plugins: Path = CNI_PLUGINS) -> str:
-    """The configuration for containerd 1.x or 2.x.
+def containerd_toml(layout: Layout, *, major: int, snapshotter: str, plugins: Path) -> str:
+    """The configuration for containerd 1.x or 2.x; `plugins` is the network plugins' folder.
 
     `restrict_oom_score_adj` lets containers start where the machine may not lower the score (no CAP_SYS_RESOURCE).
     Keys of a TOML table stand before its sub-tables: after their headers they would belong to these.
     """
     return _head(layout, 2 if major == 1 else 3) + (
-        _cri_1(layout, snapshotter, cni_plugins) if major == 1 else _cri_2(layout, snapshotter, cni_plugins)
+        _cri_1(layout, snapshotter, plugins) if major == 1 else _cri_2(layout, snapshotter, plugins)
     )
 
 
@@ -76,7 +81,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"]
 """
 
 
-def _cri_1(layout: Layout, snapshotter: str, cni_plugins: Path) -> str:
+def _cri_1(layout: Layout, snapshotter: str, plugins: Path) -> str:
     return f"""
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{PAUSE}"
@@ -85,7 +90,7 @@ def _cri_1(layout: Layout, snapshotter: str, cni_plugins: Path) -> str:
   [plugins."io.containerd.grpc.v1.cri".registry]
     config_path = "{layout.registries}"
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "{cni_plugins}"
+    bin_dir = "{plugins}"
     conf_dir = "{layout.networks}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "{snapshotter}"
@@ -96,7 +101,7 @@ def _cri_1(layout: Layout, snapshotter: str, cni_plugins: Path) -> str:
 """
 
 
-def _cri_2(layout: Layout, snapshotter: str, cni_plugins: Path) -> str:
+def _cri_2(layout: Layout, snapshotter: str, plugins: Path) -> str:
     return f"""
 [plugins."io.containerd.cri.v1.images"]
   snapshotter = "{snapshotter}"
@@ -113,7 +118,7 @@ def _cri_2(layout: Layout, snapshotter: str, cni_plugins: Path) -> str:
   [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.other]
     runtime_type = "io.containerd.runc.v2"
   [plugins."io.containerd.cri.v1.runtime".cni]
-    bin_dirs = ["{cni_plugins}"]
+    bin_dirs = ["{plugins}"]
     conf_dir = "{layout.networks}"
 """
 

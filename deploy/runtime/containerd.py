@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.runtime.config import Layout, containerd_toml, pod_network
+from deploy.runtime.config import Layout, cni_plugins, containerd_toml, pod_network
 
 START_S = 60.0
 STOP_S = 20.0
@@ -63,7 +63,8 @@ class Containerd:
         for folder in (layout.state, layout.root, layout.networks, layout.registries):
             folder.mkdir(parents=True, exist_ok=True)
         snapshotter = _snapshotter(layout.root)
-        layout.config.write_text(containerd_toml(layout, major=self.program.major, snapshotter=snapshotter))
+        settings = containerd_toml(layout, major=self.program.major, snapshotter=snapshotter, plugins=cni_plugins())
+        layout.config.write_text(settings)
         addresses = layout.lasting / "addresses"
         network = pod_network(addresses, masquerade=self._masquerade)
         (layout.networks / "10-octolet.conflist").write_text(network)

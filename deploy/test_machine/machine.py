@@ -64,11 +64,10 @@ class TestMachine:
 
     def down(self) -> None:
         """Remove everything, whatever state it is in. What is gone is success."""
+        if (pid := self.runtime.running_pid()) is not None:
+            os.kill(pid, signal.SIGCONT)  # a stopped one would neither remove pods nor hear TERM
         with contextlib.suppress(OctoletError, TimeoutError):
             self.remove_pods()
-        with contextlib.suppress(ProcessLookupError):
-            if (pid := self.runtime.running_pid()) is not None:
-                os.kill(pid, signal.SIGCONT)  # a stopped one would not hear TERM
         self.runtime.stop()
         leftovers.end_shims(self.socket)
         cgroups.remove_cgroup(self.cgroup)

@@ -14,7 +14,7 @@ from typing import NoReturn
 import pytest
 
 from deploy.peers import containerd_dir
-from deploy.runtime.config import CNI_PLUGINS
+from deploy.runtime.config import cni_plugins
 from deploy.runtime.containerd import Program, find_program
 from deploy.test_machine.machine import TestMachine
 
@@ -23,7 +23,7 @@ Surroundings = TestMachine
 `runtime.stop()`, `runtime.kill()`, `runtime.start()`, `run(command...)`."""
 
 VERSIONS = tuple(os.environ.get("OCTOLET_TEST_RUNTIMES", "1,2").split(","))
-NEEDED = ("/usr/sbin/ip", "/usr/bin/nsenter", "/bin/busybox", "/usr/bin/gcc", str(CNI_PLUGINS / "bridge"))
+NEEDED = ("/usr/sbin/ip", "/usr/bin/nsenter", "/bin/busybox", "/usr/bin/gcc", str(cni_plugins() / "bridge"))
 
 
 @contextmanager
