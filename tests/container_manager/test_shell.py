@@ -196,7 +196,7 @@ def test_pods_are_admitted_until_the_node_is_full_and_a_repeat_gets_the_same_ans
                 assert (refused.admitted, refused.reason) == (False, "OutOfpods")
                 assert refused.message == "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"
                 short = await bus.call(ADMIT, Admit(pod=huge))
-                assert [s.resource for s in short.shortages] == ["cpu"]
+                assert [s.resource for s in short.shortages] == ["pods", "cpu"]
             async with daemon(settings, run_dir):
                 again = Admit(pod=burstable("2", "1m"), others=["uid-0", "uid-1", "uid-3"])
                 with pytest.raises(Transient, match="not known here yet: uid-3"):
@@ -264,3 +264,26 @@ def test_reading_the_usage_of_250_pods_takes_little(root: CgroupName, fs: Cgroup
     found = [reader.read_pod("u", name, None) for name in names]
     assert time.process_time() - before < 0.5
     assert sum(len(f.containers) for f in found if f is not None) == 250
+
+
+def test_pods_admitted_one_after_the_other_count_for_the_next_before_any_table_shows_them(
+    root: CgroupName, fs: CgroupFs, run_dir: Path
+) -> None:
+    settings = settings_for(root, run_dir)
+
+    async def story() -> None:
+        async with Bus("pod_sync", run_dir) as bus:
+            pods = bus.own(PODS)
+            for life in range(2):
+                async with daemon(settings, run_dir):
+                    answers = [await bus.call(ADMIT, Admit(pod=burstable(f"{n}", "1m"))) for n in range(4)]
+                    assert [a.admitted for a in answers] == [True, True, True, False], life
+            async with daemon(settings, run_dir):
+                await wait_ready(bus)
+                for n in range(3):
+                    pods.put(f"uid-{n}", stopped(burstable(f"{n}")))
+                rows = bus.follow(POD_RESOURCES)
+                assert await rows.wait(lambda v: len(v) == 3, timeout_s=5)
+                assert (await bus.call(ADMIT, Admit(pod=burstable("4", "1m")))).admitted
+
+    asyncio.run(story())

@@ -30,13 +30,15 @@ class AdmissionDesk:
         self._pods = pods
         self._metrics = metrics
         self._lock = asyncio.Lock()
+        pods.on_change(lambda change: ledger.shown(change.key))
 
     async def handle_admit(self, question: Admit, call: Call) -> Admitted:
         """The same answer for a repeat. Raises Transient while an active pod is not known here yet."""
         uid = question.pod.metadata.uid
-        others = [u for u in question.others if u != uid]
-        await self._wait_known(others, call)
+        named = [u for u in question.others if u != uid]
+        await self._wait_known(named, call)
         async with self._lock:
+            others = {*named, *self._ledger.on_their_way()} - {uid}
             if self._ledger.get(uid) is not None:
                 return Admitted(admitted=True)
             try:

@@ -1,12 +1,17 @@
 """What was granted to pods, until the `pods` table shows them: kept in a file, so that a repeat gets the same answer."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from shared.checkpoint import Checkpoint
+
+ON_ITS_WAY_S: Final = 60.0
+"""pod_sync shows a pod within milliseconds of its admission; a pod that was dropped meanwhile is never shown"""
 
 
 class Grants(msgspec.Struct, frozen=True):
@@ -16,22 +21,38 @@ class Grants(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """Grants by pod UID. The file is in the run folder: after a reboot every pod is admitted anew."""
+    """Grants by pod UID. The file is in the run folder: after a reboot every pod is admitted anew.
+
+    A grant is *on its way* until the `pods` table shows its pod, for `ON_ITS_WAY_S` at most: pods that are admitted one
+    after the other must each count for the next, whatever becomes known of them in between.
+    """
 
     def __init__(self, path: Path) -> None:
         self._checkpoint = Checkpoint(path, version=1, kind=Grants)
         found = self._checkpoint.load()
         self._grants: dict[str, dict[str, int]] = dict(found.pods) if found is not None else {}
+        self._on_their_way = dict.fromkeys(self._grants, time.monotonic())
 
     def get(self, uid: str) -> Mapping[str, int] | None:
         """What that pod was granted; None: nothing is known."""
         return self._grants.get(uid)
 
+    def on_their_way(self) -> list[str]:
+        """Pods that were granted something and that the `pods` table has not shown yet."""
+        limit = time.monotonic() - ON_ITS_WAY_S
+        self._on_their_way = {u: at for u, at in self._on_their_way.items() if at > limit and u in self._grants}
+        return list(self._on_their_way)
+
+    def shown(self, uid: str) -> None:
+        """The `pods` table has it: from now on that decides whether it counts."""
+        self._on_their_way.pop(uid, None)
+
     async def grant(self, uid: str, requests: Mapping[str, int], *, active: Iterable[str]) -> None:
-        """Record before it is answered. Grants of pods that are not `active` any more are dropped."""
-        wanted = {*active, uid}
+        """Record before it is answered. Grants of pods that are neither `active` nor on their way are dropped."""
+        wanted = {*active, *self.on_their_way(), uid}
         grants = {u: g for u, g in self._grants.items() if u in wanted}
         self._grants = grants | {uid: dict(requests)}
+        self._on_their_way[uid] = time.monotonic()
         await self._save()
 
     async def drop(self, uid: str) -> None:
