@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from services.volume_manager import tree
-from services.volume_manager.mounts import MountCalls, at_or_below, parse_mountinfo
+from services.volume_manager.mounts import MountCalls, mounts_below
 from services.volume_manager.ports import FileKind, FileStat, Mount
 from shared.errors import Transient
 
@@ -122,14 +122,14 @@ class HostFilesystem:
                 return
 
     def remove_tree(self, path: str) -> None:
-        for mount in at_or_below(self.mounts(), path):
+        for mount in self.mounts_below(path):
             raise Transient(f"cannot delete directory {mount.target}: it is a mount point")
         with _words("remove", path):
             tree.remove_tree(path)
 
-    def mounts(self) -> list[Mount]:
+    def mounts_below(self, path: str) -> list[Mount]:
         with _words("open", str(self._mountinfo)):
-            return parse_mountinfo(os.fsdecode(self._mountinfo.read_bytes()))
+            return mounts_below(os.fsdecode(self._mountinfo.read_bytes()), path)
 
     def mount(self, source: str, target: str, fstype: str, options: tuple[str, ...]) -> None:
         self._calls.mount(source, target, fstype, options)

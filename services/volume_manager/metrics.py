@@ -36,6 +36,15 @@ class Metrics:
         self.reconstructed = CounterMetric(
             "reconstruct_volume_operations", "Volumes found on disk after a restart.", registry=registry
         )
+        self.reconstruct_errors = CounterMetric(
+            "reconstruct_volume_operations_errors", "Of these, volumes of no known type.", registry=registry
+        )
+        self.force_cleaned = CounterMetric(
+            "force_cleaned_failed_volume_operations", "Volumes of no known type that were unmounted.", registry=registry
+        )
+        self.force_clean_errors = CounterMetric(
+            "force_cleaned_failed_volume_operation_errors", "Failures to do so.", registry=registry
+        )
         self.orphans_cleaned = Gauge(
             "kubelet_orphan_pod_cleaned_volumes", "Orphan pods whose directory was removed.", registry=registry
         )

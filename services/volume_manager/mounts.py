@@ -20,15 +20,25 @@ UMOUNT_NOFOLLOW: Final = 0x8
 """<sys/mount.h>"""
 
 
-def parse_mountinfo(text: str) -> list[Mount]:
-    """The lines of /proc/self/mountinfo (proc(5)); octal escapes of blanks are undone, unreadable lines left out."""
+def mounts_below(text: str, path: str) -> list[Mount]:
+    """What is mounted on `path` or beneath it, the last mounted first, from the lines of /proc/self/mountinfo (proc(5)).
+
+    A node has a thousand mounts and a pod a few, so lines that do not name the path are not even taken apart.
+    """
+    path = path.rstrip("/")
+    needle, below = f" {_escape(path)}", path + "/"
     found: list[Mount] = []
     for line in text.splitlines():
+        if needle not in line:
+            continue
         left, dash, right = line.partition(" - ")
         fields, rest = left.split(" "), right.split(" ")
         if not dash or len(fields) < 6 or len(rest) < 3:
             continue
-        found.append(Mount(_unescape(fields[4]), rest[0], _unescape(rest[1]), tuple(rest[2].split(","))))
+        target = _unescape(fields[4])
+        if target == path or target.startswith(below):
+            found.append(Mount(target, rest[0], _unescape(rest[1]), tuple(rest[2].split(","))))
+    found.reverse()
     return found
 
 
@@ -45,18 +55,21 @@ def is_shared(text: str, path: str) -> bool:
     return shared
 
 
-def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
-    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        text = text.replace(code, char)
+_ESCAPES: Final = (("\\", "\\134"), (" ", "\\040"), ("\t", "\\011"), ("\n", "\\012"))
+
+
+def _escape(text: str) -> str:
+    for char, code in _ESCAPES:
+        text = text.replace(char, code)
     return text
 
 
-def at_or_below(mounts: list[Mount], path: str) -> list[Mount]:
-    """Those mounted on `path` or beneath it, the last mounted first."""
-    below = path.rstrip("/") + "/"
-    return [m for m in reversed(mounts) if m.target == path or m.target.startswith(below)]
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    for char, code in reversed(_ESCAPES):
+        text = text.replace(code, char)
+    return text
 
 
 class MountCalls:

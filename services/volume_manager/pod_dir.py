@@ -3,7 +3,6 @@
 from typing import Final
 
 from services.volume_manager.model import ActualPod, ActualVolume, DirState, VolumeKey, VolumeState
-from services.volume_manager.mounts import at_or_below
 from services.volume_manager.ports import Filesystem
 from services.volume_manager.volumes.base import unescape
 from shared.errors import Transient
@@ -54,7 +53,7 @@ def clean_subpaths(files: Filesystem, pod_dir: str, volume: str) -> None:
     own = f"{top}/{volume}"
     containers = files.list_dir(own)
     if containers:
-        for mount in at_or_below(files.mounts(), own):
+        for mount in files.mounts_below(own):
             files.unmount(mount.target)
     for container in containers:
         for index in files.list_dir(f"{own}/{container}"):
@@ -84,7 +83,7 @@ def remove(files: Filesystem, pod_dir: str, uid: str) -> None:
     Data in a volume is never deleted here: below `volumes` only empty directories go. Raises Transient when anything is
     still mounted or some volume still holds files.
     """
-    for mount in at_or_below(files.mounts(), pod_dir):
+    for mount in files.mounts_below(pod_dir):
         raise Transient(f"cannot delete directory {mount.target}: it is a mount point")
     _remove_volume_dirs(files, pod_dir, uid)
     _remove_subpaths(files, pod_dir)

@@ -102,8 +102,8 @@ class Filesystem(Protocol):
         """With all it holds; never follows a link, refuses when it is or holds a mount point."""
         ...
 
-    def mounts(self) -> list[Mount]:
-        """The mount table as this process sees it, in the order of mounting."""
+    def mounts_below(self, path: str) -> list[Mount]:
+        """What is mounted on `path` or beneath it, the last mounted first."""
         ...
 
     def mount(self, source: str, target: str, fstype: str, options: tuple[str, ...]) -> None: ...

@@ -1,7 +1,7 @@
 """Brings each pod's volumes from what they are to what is wanted: carries out the planner's actions and publishes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,7 +34,7 @@ class Report(Protocol):
         self, uid: str, pod: Pod | None, action: Action, outcome: Outcome, duration_s: float
     ) -> None: ...
 
-    def all_mounted(self, uid: str, row: PodVolumes, duration_s: float) -> None:
+    def all_mounted(self, uid: str, volumes: Sequence[VolumeKey], duration_s: float) -> None:
         """All volumes of a pod are ready, `duration_s` after it was first seen."""
         ...
 
@@ -81,8 +81,8 @@ class Reconciler:
         self._settled = asyncio.Event()
         self._settled.set()
 
-    async def scan(self) -> int:
-        """Learn of pod directories on disk that nothing is known of. Returns how many volumes were found."""
+    async def scan(self) -> list[VolumeKey]:
+        """Learn of pod directories on disk that nothing is known of. Returns the volumes that were found."""
         files = self._machine.files
 
         def look() -> dict[str, ActualPod]:
@@ -95,7 +95,7 @@ class Reconciler:
         self._pods.update(added)
         for uid in added:
             self.look(uid)
-        return sum(len(actual.volumes) for actual in added.values())
+        return [key for actual in added.values() for key in actual.volumes]
 
     def pod_changed(self, uid: str, new: PodEntry | None) -> None:
         """The owner of the pods says something else of this one (None: it dropped it)."""
@@ -178,7 +178,7 @@ class Reconciler:
         self._put(uid, row)
         if row.phase is VolumesPhase.MOUNTED and (before is None or before.phase is not VolumesPhase.MOUNTED):
             now = self._clock()
-            self._report.all_mounted(uid, row, now - self._seen_at.get(uid, now))
+            self._report.all_mounted(uid, list(desired.volumes.values()), now - self._seen_at.get(uid, now))
 
     def _put(self, uid: str, row: PodVolumes) -> None:
         self._tables.volumes.put(uid, row)

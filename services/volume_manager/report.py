@@ -1,10 +1,10 @@
 """Tells people what became of volumes: Kubernetes Events on the pod, one log line per change, metrics."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from services.volume_manager.metrics import Metrics
-from services.volume_manager.model import Action, Done, Failed, Operation, Outcome
+from services.volume_manager.model import Action, Done, Failed, Operation, Outcome, VolumeKey
 from services.volume_manager.volumes.base import FIND_PLUGIN_STEP, SET_UP_STEP
 from services.volume_manager.volumes.registry import type_of_key
 from services.volume_manager.volumes.unknown import Unknown
@@ -49,6 +49,8 @@ class EventsAndLog:
                 status="fail-unknown" if failed else "success",
                 migrated="false",
             ).observe(duration_s)
+            if action.operation is Operation.TEAR_DOWN and isinstance(type_of_key(action.volume), Unknown):
+                (self._metrics.force_clean_errors if failed else self._metrics.force_cleaned).inc()
         elif pod is None and action.operation is Operation.REMOVE_DIR:
             (self._metrics.orphan_errors if failed else self._metrics.orphans_cleaned).inc()
         self._log(uid, pod, action, outcome)
@@ -60,11 +62,10 @@ class EventsAndLog:
             text = f"error making pod data directories: {failed.error}"
             self._ctx.event(reference_to(pod, uid), "Warning", FAILED, text)
 
-    def all_mounted(self, uid: str, row: PodVolumes, duration_s: float) -> None:
-        self._metrics.overall.labels(plugin_name="N/A", operation_name="overall_volume_mount").observe(duration_s)
-        self._ctx.log.info(
-            "pod_volumes.mounted", pod_uid=uid, volumes=len(row.volumes), duration_s=round(duration_s, 4)
-        )
+    def all_mounted(self, uid: str, volumes: Sequence[VolumeKey], duration_s: float) -> None:
+        for key in volumes:
+            self._metrics.overall.labels(key.plugin, "overall_volume_mount").observe(duration_s)
+        self._ctx.log.info("pod_volumes.mounted", pod_uid=uid, volumes=len(volumes), duration_s=round(duration_s, 4))
 
     def _log(self, uid: str, pod: Pod | None, action: Action, outcome: Outcome) -> None:
         log = self._ctx.log.bind(pod_uid=uid, operation=str(action.operation))

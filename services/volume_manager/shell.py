@@ -14,7 +14,8 @@ from services.volume_manager.reconciler import Reconciler, Tables
 from services.volume_manager.report import EventsAndLog
 from services.volume_manager.settings import VolumeManagerSettings
 from services.volume_manager.usage import UsageWatch
-from services.volume_manager.volumes.registry import type_of_volume
+from services.volume_manager.volumes.registry import type_of_key, type_of_volume
+from services.volume_manager.volumes.unknown import Unknown
 from shared.bus import Change
 from shared.errors import Transient
 from shared.messages.container_manager import NODE_RESOURCES
@@ -92,8 +93,9 @@ class _Daemon:
     async def run(self) -> None:
         await self._prepare_root()
         found = await self._reconciler.scan()
-        self._metrics.reconstructed.inc(found)
-        self._ctx.log.info("volumes.reconstructed", volumes=found)
+        self._metrics.reconstructed.inc(len(found))
+        self._metrics.reconstruct_errors.inc(sum(isinstance(type_of_key(key), Unknown) for key in found))
+        self._ctx.log.info("volumes.reconstructed", volumes=len(found))
         self._follow()
         self._in_use.put("node", VolumesInUse())
         self._in_use.mark(complete=True)

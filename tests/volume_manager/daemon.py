@@ -1,10 +1,10 @@
 """A volume_manager without a bus: a reconciler over a fake machine, run until nothing is left to do or it is killed."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
-from services.volume_manager.model import Action, Failed, Outcome
+from services.volume_manager.model import Action, Failed, Outcome, VolumeKey
 from services.volume_manager.reconciler import Reconciler, Tables
 from shared.kube.types import Pod
 from shared.messages.pleg import RuntimePod
@@ -39,7 +39,7 @@ class Recorder:
         if isinstance(outcome, Failed):
             self.failures.append((uid, action, outcome))
 
-    def all_mounted(self, uid: str, row: PodVolumes, duration_s: float) -> None:
+    def all_mounted(self, uid: str, volumes: Sequence[VolumeKey], duration_s: float) -> None:
         self.mounted.append(uid)
 
     def published(self, uid: str, row: PodVolumes | None) -> None:

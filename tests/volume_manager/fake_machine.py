@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from services.volume_manager.mounts import at_or_below
 from services.volume_manager.ports import FileKind, FileStat, Mount
 from services.volume_manager.volumes.base import NotKnownYet
 from shared.errors import Transient
@@ -77,8 +76,9 @@ class FakeFilesystem:
         names = {p[len(prefix) :] for p in self._layer(path).nodes if p.startswith(prefix) and p != path}
         return sorted(n for n in names if n and "/" not in n)
 
-    def mounts(self) -> list[Mount]:
-        return [layer.mount for layer in self.world.layers]
+    def mounts_below(self, path: str) -> list[Mount]:
+        targets = [layer.mount for layer in reversed(self.world.layers)]
+        return [m for m in targets if m.target == path or m.target.startswith(path.rstrip("/") + "/")]
 
     # --- system calls ----------------------------------------------------------------------------------------------
     def _call(self, path: str) -> None:
@@ -158,7 +158,7 @@ class FakeFilesystem:
         self._destroy(path)
 
     def remove_tree(self, path: str) -> None:
-        for mount in at_or_below(self.mounts(), path):
+        for mount in self.mounts_below(path):
             raise Transient(f"cannot delete directory {mount.target}: it is a mount point")
         layer = self._layer(path)
         for each in sorted((p for p in layer.nodes if p == path or p.startswith(path + "/")), reverse=True):

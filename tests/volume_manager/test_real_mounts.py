@@ -13,7 +13,7 @@ from services.volume_manager import pod_dir
 from services.volume_manager.filesystem import HostFilesystem
 from services.volume_manager.machine import HostMachine
 from services.volume_manager.model import VolumeKey, VolumeState
-from services.volume_manager.mounts import MountCalls, at_or_below, is_shared, parse_mountinfo
+from services.volume_manager.mounts import MountCalls, is_shared, mounts_below
 from services.volume_manager.volumes.base import VolumeRequest
 from services.volume_manager.volumes.empty_dir import PLUGIN, EmptyDir
 from shared.errors import Transient
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", re
 def root(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
     calls = MountCalls()
-    for mount in at_or_below(HostFilesystem().mounts(), str(tmp_path)):
+    for mount in HostFilesystem().mounts_below(str(tmp_path)):
         calls.unmount(mount.target)
 
 
@@ -60,7 +60,7 @@ def test_a_memory_volume_lives_and_dies_on_a_real_kernel(root: Path) -> None:
             assert (path / "data").exists()
             for _ in range(2):
                 await EmptyDir().tear_down(directory, key, machine)
-            assert not path.exists() and at_or_below(files.mounts(), directory) == []
+            assert not path.exists() and files.mounts_below(directory) == []
             pod_dir.remove(files, directory, "u")
             assert list((root / "pods").iterdir()) == []
         finally:
@@ -100,7 +100,7 @@ def test_names_with_blanks_are_found_in_the_mount_table(root: Path) -> None:
     target = root / "a b\tc"
     target.mkdir()
     HostFilesystem().mount("tmpfs", str(target), "tmpfs", ("size=4096",))
-    assert [m.target for m in at_or_below(HostFilesystem().mounts(), str(root))] == [str(target)]
+    assert [m.target for m in HostFilesystem().mounts_below(str(root))] == [str(target)]
 
 
 def test_a_refused_mount_tells_the_arguments(root: Path) -> None:
@@ -144,8 +144,9 @@ def test_the_mount_table_is_read_line_by_line() -> None:
         "broken line\n"
         "37 36 0:5 / /mnt\\0402/x rw - tmpfs tmpfs rw,size=4k\n"
     )
-    assert [(m.target, m.fstype, m.options) for m in parse_mountinfo(text)] == [
-        ("/mnt 2", "ext3", ("rw", "errors=continue")),
+    assert [(m.target, m.fstype, m.options) for m in mounts_below(text, "/mnt 2")] == [
         ("/mnt 2/x", "tmpfs", ("rw", "size=4k")),
+        ("/mnt 2", "ext3", ("rw", "errors=continue")),
     ]
+    assert mounts_below(text, "/mn") == [] and len(mounts_below(text, "/")) == 2
     assert is_shared(text, "/mnt 2/y") and not is_shared(text, "/mnt 2/x/z")

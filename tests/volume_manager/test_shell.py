@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from services.volume_manager.filesystem import HostFilesystem
-from services.volume_manager.mounts import MountCalls, at_or_below
+from services.volume_manager.mounts import MountCalls
 from services.volume_manager.settings import VolumeManagerSettings
 from services.volume_manager.shell import serve
 from shared.bus import Bus, OwnedTable, TableView
@@ -48,7 +48,7 @@ class Node:
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "r"
-    for mount in at_or_below(HostFilesystem().mounts(), str(tmp_path)):
+    for mount in HostFilesystem().mounts_below(str(tmp_path)):
         MountCalls().unmount(mount.target)
 
 

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Final
 
 from services.volume_manager.model import VolumeKey
-from services.volume_manager.mounts import at_or_below
 from services.volume_manager.ports import Filesystem, Machine, Mount
 from services.volume_manager.volumes.base import VolumeRequest, marker_dir, volume_path
 from shared.errors import Invalid, Transient
@@ -98,7 +97,7 @@ def _bytes(text: str, what: str) -> int:
 
 def mount_of(files: Filesystem, path: str) -> Mount | None:
     """The topmost mount exactly on `path`."""
-    return next((m for m in at_or_below(files.mounts(), path) if m.target == path), None)
+    return next((m for m in files.mounts_below(path) if m.target == path), None)
 
 
 def make_directory(files: Filesystem, path: str) -> None:
@@ -143,7 +142,7 @@ def tear_down(files: Filesystem, pod_dir: str, key: VolumeKey) -> None:
     """Forget that it was set up, unmount, then delete it with its content. Missing parts are success."""
     files.remove_file(f"{marker_dir(pod_dir, key)}/ready")
     path = volume_path(pod_dir, key)
-    mounts = at_or_below(files.mounts(), path)
+    mounts = files.mounts_below(path)
     for mount in mounts:
         if mount.target != path:
             raise Transient(f"cannot delete directory {mount.target}: it is a mount point")

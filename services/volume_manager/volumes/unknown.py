@@ -1,7 +1,6 @@
 """What stands in for volume types that are not there: of a pod that asks for one, and of a directory found on disk."""
 
 from services.volume_manager.model import VolumeKey
-from services.volume_manager.mounts import at_or_below
 from services.volume_manager.ports import Machine
 from services.volume_manager.volumes.base import NoPlugin, VolumeRequest, is_path_element, kind_of, volume_path
 from shared.messages.volume_manager import MountedVolume
@@ -38,7 +37,7 @@ class Unknown:
         path = volume_path(pod_dir, key)
 
         def clean() -> None:
-            for mount in at_or_below(machine.files.mounts(), path):
+            for mount in machine.files.mounts_below(path):
                 machine.files.unmount(mount.target)
             # What the mount hid may be somebody's data: only an empty directory goes.
             machine.files.remove_dir(path)
