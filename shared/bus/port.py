@@ -25,6 +25,11 @@ RECONNECT_MAX_MS: Final = 200
 """an owner that is back is found within this time; a connect to a dead ipc path costs some 20 microseconds"""
 
 
+_NOBLOCK: Final = int(zmq.NOBLOCK)
+_POLLIN: Final = int(zmq.POLLIN)
+# plain numbers: operations on zmq's enumerations take longer than the calls they are made for
+
+
 class Sent(Enum):
     """What became of a message handed to a socket."""
 
@@ -64,7 +69,7 @@ class Port:
     def send(self, frames: Sequence[bytes]) -> Sent:
         """Hand over one message, or say why not. Never waits."""
         try:
-            self.socket.send_multipart(frames, zmq.NOBLOCK)
+            self.socket.send_multipart(frames, _NOBLOCK)
         except zmq.Again:
             return Sent.FULL
         except zmq.ZMQError as error:
@@ -102,10 +107,10 @@ class Port:
 
     def _drain(self) -> None:
         for _ in range(MAX_BATCH):
-            if not int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            if not int(self.socket.getsockopt(zmq.EVENTS)) & _POLLIN:
                 return
             try:
-                frames = self.socket.recv_multipart(zmq.NOBLOCK)
+                frames = self.socket.recv_multipart(_NOBLOCK)
             except zmq.Again:
                 return
             self._on_message(frames)

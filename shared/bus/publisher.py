@@ -185,7 +185,8 @@ class Publisher:
                 self._spawn(self._carry_out(peer, envelope, head.deadline_mono, body))
             case Verdict.DROP_STALE | Verdict.DROP_LATE | Verdict.DROP_REPEAT:
                 self._stats.drop(verdict.value, envelope.sender, log=False)
-                self._trace(envelope, wire.Trace("dropped", envelope.sender, envelope.id, text=verdict.value))
+                if verdict is not Verdict.DROP_REPEAT:  # of a request that takes long: nothing to see
+                    self._trace(envelope, wire.Trace("dropped", envelope.sender, envelope.id, text=verdict.value))
             case Verdict.REFUSE_UNKNOWN:
                 self._reply_error(peer, envelope, Unsupported(f"{act}: no such request"))
             case Verdict.REFUSE_CALLER:

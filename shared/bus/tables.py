@@ -168,10 +168,10 @@ class TableView(Generic[V]):
             return
         with caused_by(cause):
             for change in outcome.changes:
-                for callback in self._on_change:
+                for callback in tuple(self._on_change):
                     callback(change)
             if outcome.marked:
-                for on_mark in self._on_mark:
+                for on_mark in tuple(self._on_mark):
                     on_mark()
         self.wake()
 

@@ -16,6 +16,7 @@ import msgspec
 import setproctitle
 from structlog.typing import FilteringBoundLogger
 
+from shared.bus.bus import next_beat_mono
 from shared.bus.endpoints import Socket, endpoint
 from shared.errors import Fatal, Invalid
 from shared.messages.base import Service
@@ -32,8 +33,6 @@ EXIT_CRASHED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_LOCK_HELD: Final = 75
 """EX_TEMPFAIL of sysexits(3)"""
-ALIVE_PERIOD_S: Final = 1.0
-"""how often the event loop touches RUN/NAME.alive; the supervisor kills a daemon whose file is 30 s old"""
 
 
 def main(name: str, settings_class: type[S], serve: Serve[S]) -> None:
@@ -116,13 +115,14 @@ async def _serve(name: str, settings: S, serve: Serve[S], run_dir: Path) -> None
 
 
 async def _keep_alive(path: Path) -> None:
-    """Touch a file each second: its age says for how long this event loop has been stuck."""
+    """Touch a file each second: its age says for how long this event loop has been stuck (the supervisor ends it at 30 s)."""
     while True:
         try:
             os.utime(path)
         except FileNotFoundError:
             path.touch(mode=0o600)
-        await asyncio.sleep(ALIVE_PERIOD_S)
+        now = asyncio.get_running_loop().time()
+        await asyncio.sleep(next_beat_mono(now) - now)  # with the bus's heartbeat, so as to wake up once for both
 
 
 def _report_callback(log: FilteringBoundLogger, what: dict[str, Any]) -> None:

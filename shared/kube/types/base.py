@@ -45,8 +45,11 @@ def wire_name(attribute: str) -> str:
     return first + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
-class ApiObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=wire_name):
-    """Base of every API type. Fields at their default are not written, unless the API server always writes them."""
+class ApiObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=wire_name, gc=False):
+    """Base of every API type. Fields at their default are not written, unless the API server always writes them.
+
+    Frozen values hold no cycles, so the cycle collector need not look at them (see `shared.messages.base.Message`).
+    """
 
 
 def always_written() -> list[Any]:

@@ -64,6 +64,21 @@ def test_two_tables_of_one_owner_whose_names_begin_alike_do_not_mix(tmp_path: Pa
     asyncio.run(scenario())
 
 
+def test_a_readers_callback_may_follow_another_table_of_the_same_owner(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with Bus("pleg", tmp_path) as owner, Bus("pod_sync", tmp_path) as reader:
+            views: list[TableView[Row]] = []
+            first = reader.follow(THINGS)
+            first.on_mark(lambda: views.append(reader.follow(THINGS_TOO)))
+            two = owner.own(THINGS_TOO)
+            owner.own(THINGS).mark(complete=True)
+            two.mark(complete=True)
+            assert await first.wait(complete, 5)
+            assert await views[0].wait(complete, 5)
+
+    asyncio.run(scenario())
+
+
 def test_a_restarted_owner_shows_only_what_really_differs(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Bus("pod_sync", tmp_path) as reader:

@@ -160,7 +160,7 @@ class Requests(RuleBasedStateMachine):
         return Answerer(self.generation, {ADD_ONE.name: ADD_ONE}, self.running.keys(), MAX_RUNNING)
 
 
-Requests.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+Requests.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestRequestsAcrossRestarts = Requests.TestCase
 
 

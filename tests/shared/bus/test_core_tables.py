@@ -263,7 +263,7 @@ def operation_of(written: Written) -> Operation[Row]:
     return Unreadable(written.key) if row.n == POISON else Put(written.key, row)
 
 
-Network.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+Network.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestEverySubscriberEndsWithTheOwnersTable = Network.TestCase
 
 

@@ -18,7 +18,7 @@ from tests.shared.bus.rows import ADD_ONE, THINGS, Row
 
 REPOSITORY = Path(__file__).parents[3]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 @contextmanager

@@ -124,7 +124,7 @@ def test_secret_fields_are_fields_of_their_reply() -> None:
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}")
 def test_a_message_is_the_same_after_its_journey_and_newer_fields_are_ignored(kind: type[Message]) -> None:
     @given(message=structs_of(kind))
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
     def journey(message: Message) -> None:
         sent = encode(message)
         assert decode(sent, kind) == message

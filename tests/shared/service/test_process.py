@@ -22,7 +22,7 @@ from shared.service.lock import LockHeld, ServiceLock
 REPOSITORY = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "tests.shared.service.daemon"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 def settle(run_dir: Path, **settings: Any) -> None:
