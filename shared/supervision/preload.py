@@ -3,10 +3,12 @@
 Importing any of these has no side effect: no thread, socket, gRPC channel or event loop before `main()`.
 """
 
+import contextlib
 import gc
 import importlib
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Final
 
 LIBRARIES: Final = (
@@ -64,10 +66,28 @@ def preload(report: Callable[[str], None], modules: tuple[str, ...] = MODULES) -
     A module that cannot be imported is reported and left out: its daemon will fail alone, and say why.
     """
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # no channel exists before the fork, so its handlers only cost
+    with _hidden("rich"):  # structlog loads it for coloured tracebacks: 3 MiB that no daemon has a use for
+        _load(modules, report)
+    gc.collect()
+    gc.freeze()
+
+
+def _load(modules: tuple[str, ...], report: Callable[[str], None]) -> None:
     for name in modules:
         try:
             importlib.import_module(name)
         except Exception as error:
             report(f"preload {name}: {type(error).__name__}: {error}")
-    gc.collect()
-    gc.freeze()
+
+
+@contextlib.contextmanager
+def _hidden(name: str) -> Iterator[None]:
+    """Make an optional module look as if it were not installed, unless it is loaded already."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]

@@ -30,17 +30,22 @@ def wait_for(what: str, condition: Callable[[], Any], timeout_s: float = 15.0, s
         time.sleep(step_s)
 
 
-class Supervised:
-    """One supervisord, started from a file rendered for the run directory; killed at the end if it still lives."""
+def plain_supervisord(folder: Path, supervisor: Supervisor) -> "Supervised":
+    """`supervisord -c FILE`, for a file rendered into the folder."""
+    configuration = folder / "supervisord.conf"
+    configuration.write_text(render(supervisor))
+    command = [sys.executable, "-m", "shared.supervision", "-c", str(configuration)]
+    return Supervised(folder, supervisor.run_dir, supervisor.programs, command)
 
-    def __init__(self, folder: Path, supervisor: Supervisor, *, command: list[str] | None = None) -> None:
-        self.folder = folder
-        self.run_dir = supervisor.run_dir
-        self.programs = supervisor.programs
-        self.configuration = folder / "supervisord.conf"
-        self.configuration.write_text(render(supervisor))
+
+class Supervised:
+    """One supervisord over one run directory; killed at the end, with its daemons, if it still lives."""
+
+    def __init__(self, folder: Path, run_dir: Path, programs: tuple[str, ...], command: list[str]) -> None:
+        self.run_dir = run_dir
+        self.programs = programs
+        self.command = command
         self.output = folder / "output"
-        self._command = command or [sys.executable, "-m", "shared.supervision"]
         self._process: subprocess.Popen[bytes] | None = None
         self._seen: set[int] = set()
 
@@ -79,7 +84,7 @@ class Supervised:
         """Start supervisord; output is appended to `output`."""
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
-                [*self._command, "-c", str(self.configuration)],
+                self.command,
                 cwd=ROOT,
                 stdout=output,
                 stderr=output,

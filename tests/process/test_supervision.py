@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shared.supervision.configuration import Supervisor
-from tests.process.harness import ROOT, Supervised, kill, wait_for
+from tests.process.harness import ROOT, Supervised, kill, plain_supervisord, wait_for
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -31,7 +31,7 @@ def small(folder: Path, **changes: Any) -> Supervised:
         arguments=("--run-dir", str(run_dir)),
         **options,
     )
-    return Supervised(folder, supervisor)
+    return plain_supervisord(folder, supervisor)
 
 
 @pytest.mark.parametrize("preload", [True, False])
@@ -121,7 +121,7 @@ def test_a_second_supervisor_on_the_same_run_directory_refuses_and_disturbs_nobo
     with small(tmp_path) as node:
         before = node.wait_all()
         other = subprocess.run(
-            [sys.executable, "-m", "shared.supervision", "-c", str(node.configuration)],
+            node.command,
             cwd=ROOT,
             capture_output=True,
             text=True,
