@@ -164,6 +164,7 @@ def test_a_pod_that_cannot_be_inspected_carries_the_error_and_holds_nobody_up(tm
     run(tmp_path, case)
 
 
+@pytest.mark.slow
 def test_an_event_has_its_pod_listed_at_once(tmp_path: Path) -> None:
     async def case(fake: FakeRuntime, cri: RuntimeClient, reader: Reader) -> None:
         await reader.healthy(lambda h: h.event_stream)
@@ -178,6 +179,7 @@ def test_an_event_has_its_pod_listed_at_once(tmp_path: Path) -> None:
     run(tmp_path, case, relist_period_s=60.0)
 
 
+@pytest.mark.slow
 def test_an_event_without_its_sandbox_is_matched_by_the_container(tmp_path: Path) -> None:
     async def case(fake: FakeRuntime, cri: RuntimeClient, reader: Reader) -> None:
         await reader.healthy(lambda h: h.event_stream)
@@ -201,6 +203,7 @@ def test_a_lost_event_is_made_good_by_the_next_listing(tmp_path: Path) -> None:
     run(tmp_path, case)
 
 
+@pytest.mark.slow
 def test_without_events_and_configuration_calls_everything_else_works(tmp_path: Path) -> None:
     async def whole() -> None:
         fake = FakeRuntime()
@@ -243,6 +246,7 @@ def test_the_runtimes_health_is_published(tmp_path: Path) -> None:
     run(tmp_path, case)
 
 
+@pytest.mark.slow
 def test_a_runtime_that_is_away_makes_it_degraded_and_keeps_the_table(tmp_path: Path) -> None:
     async def whole() -> None:
         socket, fake = tmp_path / "cri.sock", FakeRuntime()
@@ -270,6 +274,7 @@ def test_a_runtime_that_is_away_makes_it_degraded_and_keeps_the_table(tmp_path: 
     asyncio.run(asyncio.wait_for(whole(), 30))
 
 
+@pytest.mark.slow
 def test_a_hanging_runtime_is_noticed_and_forgiven(tmp_path: Path) -> None:
     async def case(fake: FakeRuntime, cri: RuntimeClient, reader: Reader) -> None:
         await run_pod(cri, "uid-1")
