@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from services.volume_manager.filesystem import HostFilesystem
-from services.volume_manager.mounts import MountCalls, is_shared
+from services.volume_manager.mounts import MountCalls, is_shared, mounts_below
 from services.volume_manager.ports import Followed
 from services.volume_manager.volumes.base import NotKnownYet
 from shared.errors import Transient
@@ -85,10 +85,16 @@ class HostMachine:
 def share_root(root_dir: str) -> None:
     """Make mounts below the root directory spread into containers that ask for it, unless they do already.
 
-    Upstream `hostutil.MakeRShared`: bind the directory on itself, then mark that mount shared. Raises Transient.
+    Upstream `hostutil.MakeRShared`: bind the directory on itself, then mark that mount shared. Raises Transient. A bind
+    would hide mounts that exist below the directory, so it is not made over any.
     """
-    if is_shared(Path("/proc/self/mountinfo").read_text(), root_dir):
+    table = Path("/proc/self/mountinfo").read_text()
+    if is_shared(table, root_dir):
         return
     calls = MountCalls()
-    calls.bind(root_dir, root_dir)
+    below = mounts_below(table, root_dir)
+    if not any(mount.target == root_dir for mount in below):
+        if below:
+            raise Transient(f"make {root_dir} a shared mount: something is mounted below it already")
+        calls.bind(root_dir, root_dir)
     calls.make_shared(root_dir)

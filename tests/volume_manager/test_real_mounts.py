@@ -11,7 +11,7 @@ import pytest
 
 from services.volume_manager import pod_dir
 from services.volume_manager.filesystem import HostFilesystem
-from services.volume_manager.machine import HostMachine
+from services.volume_manager.machine import HostMachine, share_root
 from services.volume_manager.model import VolumeKey, VolumeState
 from services.volume_manager.mounts import MountCalls, is_shared, mounts_below
 from services.volume_manager.volumes.base import VolumeRequest
@@ -113,10 +113,27 @@ def test_a_refused_mount_tells_the_arguments(root: Path) -> None:
 
 
 def test_a_directory_is_made_shared_once(root: Path) -> None:
-    calls = MountCalls()
-    calls.bind(str(root), str(root))
-    calls.make_shared(str(root))
+    for _ in range(2):
+        share_root(str(root))
     assert is_shared(Path("/proc/self/mountinfo").read_text(), str(root))
+    assert len(HostFilesystem().mounts_below(str(root))) == 1
+
+
+def test_a_filesystem_of_its_own_is_made_shared_as_it_is(root: Path) -> None:
+    (root / "own").mkdir()
+    HostFilesystem().mount("tmpfs", str(root / "own"), "tmpfs", ("size=4096",))
+    share_root(str(root / "own"))
+    assert is_shared(Path("/proc/self/mountinfo").read_text(), str(root / "own"))
+    assert len(HostFilesystem().mounts_below(str(root))) == 1
+
+
+def test_a_directory_with_mounts_below_is_not_hidden_by_a_mount_of_its_own(root: Path) -> None:
+    (root / "v").mkdir()
+    HostFilesystem().mount("tmpfs", str(root / "v"), "tmpfs", ("size=4096",))
+    (root / "v" / "data").write_text("x")
+    with pytest.raises(Transient, match="something is mounted below it already"):
+        share_root(str(root))
+    assert (root / "v" / "data").exists()
 
 
 def test_data_of_a_volume_is_never_deleted_with_the_pods_directory(tmp_path: Path) -> None:
