@@ -78,12 +78,12 @@ def states(row: RuntimePod) -> list[str]:
 
 def test_start_exit_and_removal_are_seen(runtime: Surroundings, run_dir: Path) -> None:
     async def case(cri: RuntimeClient, reader: Reader) -> None:
-        parent = cgroup(runtime, "uid-1")
-        sandbox_id, container_id = await run_pod(cri, "uid-1", cgroup_parent=parent)
+        parent, logs = cgroup(runtime, "uid-1"), f"{runtime.layout.volatile}/logs"
+        sandbox_id, container_id = await run_pod(cri, "uid-1", cgroup_parent=parent, log_directory=logs)
         row = await reader.row("uid-1", lambda r: states(r) == ["running"])
         assert row.sandboxes[0].ready
         assert row.containers[0].sandbox_id == sandbox_id
-        assert row.containers[0].log_path.endswith("/c.log")
+        assert row.containers[0].log_path == f"{logs}/c.log"
         await cri.stop_container(api.StopContainerRequest(container_id=container_id, timeout=0))
         row = await reader.row("uid-1", lambda r: states(r) == ["exited"])
         assert row.containers[0].exit_code == 137

@@ -6,8 +6,10 @@ from shared.cri.client import RuntimeClient
 BUSYBOX = "docker.io/library/busybox:1.36"
 
 
-def sandbox_config(uid: str, *, name: str = "web", attempt: int = 0, cgroup_parent: str = "") -> api.PodSandboxConfig:
-    """A pod in the node's network: nothing to set up, so it starts quickly."""
+def sandbox_config(
+    uid: str, *, name: str = "web", attempt: int = 0, cgroup_parent: str = "", log_directory: str = ""
+) -> api.PodSandboxConfig:
+    """A pod in the node's network: nothing to set up, so it starts quickly. No logs without a folder for them."""
     namespaces = api.NamespaceOption(network=api.NODE, pid=api.CONTAINER)
     return api.PodSandboxConfig(
         metadata=api.PodSandboxMetadata(name=name, uid=uid, namespace="default", attempt=attempt),
@@ -17,7 +19,7 @@ def sandbox_config(uid: str, *, name: str = "web", attempt: int = 0, cgroup_pare
             "io.kubernetes.pod.uid": uid,
         },
         annotations={"note": "kept"},
-        log_directory=f"/tmp/octolet-test-logs/{uid}",
+        log_directory=log_directory,
         linux=api.LinuxPodSandboxConfig(
             cgroup_parent=cgroup_parent,
             security_context=api.LinuxSandboxSecurityContext(namespace_options=namespaces),
@@ -61,9 +63,10 @@ async def run_pod(
     name: str = "web",
     command: tuple[str, ...] = ("sleep", "100000"),
     cgroup_parent: str = "",
+    log_directory: str = "",
 ) -> tuple[str, str]:
     """A pod with one running container; returns the sandbox's and the container's id."""
-    sandbox = sandbox_config(uid, name=name, cgroup_parent=cgroup_parent)
+    sandbox = sandbox_config(uid, name=name, cgroup_parent=cgroup_parent, log_directory=log_directory)
     sandbox_id = await run_sandbox(cri, sandbox)
     container_id = await create_container(cri, sandbox_id, sandbox, container_config(sandbox, command=command))
     await cri.start_container(api.StartContainerRequest(container_id=container_id))
