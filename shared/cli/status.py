@@ -19,6 +19,8 @@ from shared.messages.pod_sync import POD_STATUS, PODS, PodEntry, PodStatusEntry
 
 _PATIENCE_S: Final = 2.0
 """how long a daemon that runs may take to send its tables"""
+_LONGEST_REASON: Final = 160
+"""characters of a reason in the table; `-o json` has all"""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -99,10 +101,11 @@ def _pod_row(uid: str, entry: PodEntry, status: PodStatusEntry | None) -> dict[s
 def _print_tables(state: dict[str, Any]) -> None:
     from rich import box
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
-    daemons = Table("DAEMON", "STATE", "PID", "UP", "RESTARTS", "DEGRADED", box=box.SIMPLE_HEAD)
+    daemons = Table("DAEMON", "STATE", "PID", "UP", "RESTARTS", box=box.SIMPLE_HEAD)
     for row in state["daemons"]:
         daemons.add_row(
             row["name"],
@@ -110,9 +113,11 @@ def _print_tables(state: dict[str, Any]) -> None:
             str(row["pid"] or "-"),
             _span(row["uptime_s"]),
             "-" if row["restarts"] is None else str(row["restarts"]),
-            "\n".join(row["degraded"]),
         )
     console.print(daemons)
+    for row in state["daemons"]:
+        for text in row["degraded"]:
+            console.print(f"[yellow]{row['name']}[/]: {escape(_shortened(text))}", highlight=False, soft_wrap=True)
     pods = Table("NAMESPACE", "POD", "READY", "PHASE", "RESTARTS", "IP", box=box.SIMPLE_HEAD)
     for row in state["pods"]:
         ready = f"{row['ready']}/{row['containers']}"
@@ -127,6 +132,10 @@ def _daemon_text(row: dict[str, Any]) -> str:
     if not row["ready"]:
         return "[yellow]not ready[/]"
     return "[yellow]degraded[/]" if row["degraded"] else "[green]ready[/]"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
 
 
 def _span(seconds: float) -> str:

@@ -72,6 +72,7 @@ class Supervised:
             if str(self.run_dir) in _environment(pid):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.close(pidfd)
+        unmount_below(self.output.parent)
         if error is not None:
             print(self.output.read_text()[-6000:])
 
@@ -123,6 +124,13 @@ class Supervised:
     def wait_end(self, timeout_s: float = 15.0) -> int:
         """Wait for supervisord's end and return its exit status."""
         return self.process.wait(timeout_s)
+
+
+def unmount_below(folder: Path) -> None:
+    """Undo the mounts that daemons made in a test's own folder (the root directory is mounted onto itself)."""
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for point in sorted((point for point in points if point.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", "--lazy", point], check=False)
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
