@@ -4,6 +4,7 @@ Order: volume mounts as in the spec, `/etc/hosts`, the termination log. Paths be
 before and are given by the index of their volume mount.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from services.pod_sync.environment.expansion import expand_all
@@ -22,8 +23,7 @@ def container_mounts(
 ) -> list[api.Mount]:
     """All mounts of one container instance. Raises ConfigError for a volume that is not there or a wrong mount."""
     mounts = [
-        _volume_mount(pod, container, mount, node=node, subpath=inputs.subpaths.get(index, ""))
-        for index, mount in enumerate(container.volume_mounts)
+        _volume_mount(pod, container, index, inputs=inputs, node=node) for index in range(len(container.volume_mounts))
     ]
     if inputs.hosts_path and wants_hosts_file(pod, container):
         mounts.append(_file_mount(HOSTS_PATH, inputs.hosts_path, node))
@@ -43,7 +43,7 @@ def wants_hosts_file(pod: PodContext, container: AnyContainer) -> bool:
     return bool(pod.ips) or bool(pod.pod.spec.host_network)
 
 
-def subpath_of(mount: VolumeMount, variables: dict[str, str]) -> str:
+def subpath_of(mount: VolumeMount, variables: Mapping[str, str]) -> str:
     """The path below the volume that a mount names, expanded; empty for the volume itself. Raises ConfigError."""
     path = mount.sub_path or ""
     if mount.sub_path_expr:
@@ -76,11 +76,13 @@ def container_devices(pod: PodContext, container: AnyContainer, inputs: Containe
 
 
 def _volume_mount(
-    pod: PodContext, container: AnyContainer, mount: VolumeMount, *, node: NodeFacts, subpath: str
+    pod: PodContext, container: AnyContainer, index: int, *, inputs: ContainerInputs, node: NodeFacts
 ) -> api.Mount:
+    mount = container.volume_mounts[index]
     volume = pod.volumes.get(mount.name)
     if volume is None:
         raise ConfigError(f'cannot find volume "{mount.name}" to mount into container "{container.name}"')
+    below = subpath_of(mount, inputs.environment)
     propagation = _propagation(mount)
     result = api.Mount(
         container_path=mount.mount_path if mount.mount_path.startswith("/") else f"/{mount.mount_path}",
@@ -88,12 +90,12 @@ def _volume_mount(
         propagation=propagation,
         recursive_read_only=_recursive_read_only(pod, mount, node),
         selinux_relabel=volume.selinux_relabel and node.selinux,
+        image_sub_path=below,  # of every volume, as upstream: runtimes read it only for images
     )
     if volume.image:
         result.image.CopyFrom(_image_spec(pod, mount.name, volume))
-        result.image_sub_path = mount.sub_path or ""
     else:
-        result.host_path = subpath or volume.host_path
+        result.host_path = inputs.subpaths.get(index) or volume.host_path
     return result
 
 
