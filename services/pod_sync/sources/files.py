@@ -103,16 +103,20 @@ class _Folder:
 
     async def _read_all(self) -> None:
         read = await asyncio.to_thread(self._read_folder)
+        if read is None:
+            return
         self._store, self._keys = {}, {}
         for name, pod in read:
             self._put(name, pod)
         self._deliver(list(self._store.values()))
 
-    def _read_folder(self) -> list[tuple[str, Pod]]:
+    def _read_folder(self) -> list[tuple[str, Pod]] | None:
+        """Sound manifests by file name. None: the folder cannot be read, which says nothing about what is in it."""
         try:
             names = sorted(name for name in os.listdir(self._path) if not name.startswith("."))  # noqa: PTH208
-        except OSError:
-            names = []
+        except OSError as error:
+            self._reader.complain(self._path, f"{self._path}: {error.strerror}")
+            return None
         self._reader.keep_only({self._path / name for name in names})
         read = ((name, self._reader.read(self._path / name)) for name in names)
         return [(name, pod) for name, pod in read if pod is not None]

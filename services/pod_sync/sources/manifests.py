@@ -40,7 +40,7 @@ class ManifestReader:
             return None
         except (OSError, Invalid) as error:
             self._read.pop(path, None)
-            self._complain(path, str(error) if isinstance(error, Invalid) else f"{path}: {error.strerror}")
+            self.complain(path, str(error) if isinstance(error, Invalid) else f"{path}: {error.strerror}")
             return None
         digest = hashlib.blake2b(data, digest_size=16).digest()
         known = self._read.get(path)
@@ -62,14 +62,15 @@ class ManifestReader:
         try:
             manifest = decode_manifest(data, str(path), self._node_name)
         except Invalid as error:
-            self._complain(path, str(error))
+            self.complain(path, str(error))
             return None
         self._complaints.pop(path, None)
         if manifest.ignored:
             self._log.warning("manifest.fields_ignored", path=str(path), fields=", ".join(manifest.ignored))
         return manifest.pod
 
-    def _complain(self, path: Path, text: str) -> None:
+    def complain(self, path: Path, text: str) -> None:
+        """Log that once, until it is another text or the path is sound or gone."""
         if self._complaints.get(path) != text:
             self._complaints[path] = text
             self._log.error("manifest.refused", path=str(path), error=text)
@@ -79,10 +80,9 @@ def _content(path: Path) -> bytes:
     """At most one byte more than a manifest may have. Raises OSError, and `Invalid` for what is no file."""
     # Without O_NONBLOCK the opening of a named pipe would wait for somebody to write into it.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            raise Invalid(f"{path}: is a directory, ignored")
-        if not stat.S_ISREG(mode):
-            raise Invalid(f"{path}: is not a regular file, ignored")
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise Invalid(f"{path}: is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}, ignored")
+    with open(descriptor, "rb") as file:  # noqa: PTH123
         return file.read(MAX_BYTES + 1)

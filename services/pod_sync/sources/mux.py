@@ -11,12 +11,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shared.kube.pods import pod_format, pod_full_name
+from shared.kube.pods import CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE, pod_format, pod_full_name
 from shared.kube.types import Pod
 
-CONFIG_SOURCE: Final = "kubernetes.io/config.source"
-CONFIG_SEEN: Final = "kubernetes.io/config.seen"
-CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
 LOCAL_ANNOTATIONS: Final = frozenset({CONFIG_SOURCE, CONFIG_SEEN, CONFIG_MIRROR})
 """made on this node, so they say nothing about a change at the source"""
 
@@ -28,7 +25,7 @@ class Kind(StrEnum):
     ADD = "add"
     UPDATE = "update"
     DELETE = "delete"
-    """graceful deletion began: a deletion time is set"""
+    """it changed, and its graceful deletion has begun: a deletion time is set"""
     RECONCILE = "reconcile"
     """only the status that the source has differs"""
 
@@ -44,7 +41,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Merged:
-    """What one list changed. `duplicates` were dropped: another pod of that list has their full name."""
+    """What one list changed. `duplicates` were dropped: a pod before them in that list has their full name or UID."""
 
     operations: tuple[Operation, ...]
     duplicates: tuple[Pod, ...] = ()
@@ -72,7 +69,7 @@ class Mux:
         """Take a source's complete list. `now_ns` is wall time, for the annotation of pods first seen."""
         first = source not in self._pods
         old = self._pods.get(source, {})
-        unique, duplicates = _by_full_name(pods)
+        unique, duplicates = _without_duplicates(pods)
         new: dict[str, Pod] = {}
         found: dict[Kind, list[Pod]] = {kind: [] for kind in Kind}
         for pod in unique:
@@ -94,10 +91,18 @@ class Mux:
         return Merged(tuple(operations), tuple(duplicates))
 
 
-def _by_full_name(pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod]]:
-    unique: dict[str, Pod] = {}
-    duplicates = [pod for pod in pods if unique.setdefault(pod_full_name(pod), pod) is not pod]
-    return list(unique.values()), duplicates
+def _without_duplicates(pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod]]:
+    """Of two pods with one full name, or with one UID (manifests may set it), the first counts."""
+    names: set[str] = set()
+    uids: set[str] = set()
+    unique: list[Pod] = []
+    duplicates: list[Pod] = []
+    for pod in pods:
+        name, uid = pod_full_name(pod), pod.metadata.uid
+        (duplicates if name in names or uid in uids else unique).append(pod)
+        names.add(name)
+        uids.add(uid)
+    return unique, duplicates
 
 
 def _difference(known: Pod, pod: Pod) -> Kind | None:
@@ -111,8 +116,7 @@ def _difference(known: Pod, pod: Pod) -> Kind | None:
     )
     if not changed:
         return Kind.RECONCILE if known.status != pod.status else None
-    begins = new.deletion_timestamp is not None and old.deletion_timestamp is None
-    return Kind.DELETE if begins else Kind.UPDATE
+    return Kind.DELETE if new.deletion_timestamp is not None else Kind.UPDATE
 
 
 def _refreshed(known: Pod, pod: Pod) -> Pod:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,14 +24,17 @@ class Notice:
 
 
 class Notices:
-    """Of one watch."""
+    """Of one watch; none ever come when there is none."""
 
-    def __init__(self, notify: Inotify) -> None:
+    def __init__(self, notify: Inotify | None) -> None:
         self._notify = notify
         self._pending: asyncio.Task[Event] | None = None
 
     async def next(self, timeout_s: float) -> Notice | None:
         """The next notice, None when none came in time. A wait that is over goes on at the next call."""
+        if self._notify is None:
+            await asyncio.sleep(max(timeout_s, 0.0))
+            return None
         if self._pending is None:
             self._pending = asyncio.create_task(self._notify.get())
         await asyncio.wait({self._pending}, timeout=max(timeout_s, 0.0))
@@ -54,11 +57,11 @@ async def watched(path: Path) -> AsyncIterator[Notices]:
     Where there is no watch to be had (the folder has just gone, or the machine has no watch left) there are simply no
     notices, and the periodic reading remains.
     """
-    with Inotify() as notify:
-        try:
+    with ExitStack() as stack:
+        notify: Inotify | None = None
+        with suppress(OSError):
+            notify = stack.enter_context(Inotify())
             notify.add_watch(path, _WATCHED)
-        except OSError:
-            pass
         notices = Notices(notify)
         try:
             yield notices

@@ -27,11 +27,12 @@ def rejected_status(pod: Pod, reason: str, message: str, *, now: float) -> PodSt
     )
 
 
-def finished_status(pod: Pod, last: PodStatus, *, now: float) -> PodStatus:
+def finished_status(pod: Pod, last: PodStatus | None, *, now: float) -> PodStatus:
     """Nothing of the pod runs or will run: every container that had begun has an end, and the phase is one.
 
-    A container whose end nobody saw counts as killed. A static pod keeps its phase.
+    A container whose end nobody saw counts as killed. A static pod keeps its phase. `last` None: take the API's.
     """
+    last = last if last is not None else pod.status
     regular = last.container_statuses
     if _had_initialized(pod, last):
         regular = [_ended(s) for s in regular]
