@@ -5,13 +5,13 @@ The delay is measured from when the container finished; the first restart is imm
 `kuberuntime.doBackOff` and client-go `flowcontrol.Backoff`.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from services.pod_sync.containers.hashing import fnv1a_64
 from shared.kube.types import Container, Pod
 
 INITIAL_S: Final = 10.0
@@ -75,7 +75,7 @@ def backoff_key(pod: Pod, container: Container) -> str:
     """Changes with the image and the resources, so that a container that was mended starts at once."""
     resources = msgspec.json.encode(container.resources, order="sorted").decode()
     parts = (pod.metadata.name, pod.metadata.namespace, pod.metadata.uid, container.name, container.image, resources)
-    return format(fnv1a_64("/".join(part or "" for part in parts).encode()), "016x")
+    return hashlib.sha256("/".join(parts).encode()).hexdigest()[:16]
 
 
 def _expired(entry: Entry, finished_at: float) -> bool:

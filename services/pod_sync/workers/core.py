@@ -38,6 +38,7 @@ from services.pod_sync.workers.model import (
     Running,
     SeenAs,
     StartRun,
+    SyncAsked,
     Syncing,
     Terminated,
     Terminating,
@@ -79,12 +80,15 @@ def effective_grace(current_s: int | None, pod: Pod | None, asked_s: int | None 
     return grace, current_s is not None and grace < current_s
 
 
-def first_sight(uid: str, event: Event, now: float) -> tuple[Worker, list[Action]]:
-    """The worker of a UID that had none. Raises IllegalEvent for an event that cannot be the first."""
+def first_sight(uid: str, event: Event, now: float, since_mono: float = 0.0) -> tuple[Worker, list[Action]]:
+    """The worker of a UID that had none. Raises IllegalEvent for an event that cannot be the first.
+
+    `since_mono` is when this process began: a listing from before may lack what its former life did last.
+    """
     match event:
         case PodSeen(pod=pod):
             static = is_static(pod)
-            worker = Worker(uid=uid, full_name=pod_full_name(pod), static=static, pod=pod, life=Syncing())
+            worker = Worker(uid, pod_full_name(pod), static, pod, life=Syncing(), acted_mono=since_mono)
             if event.at_rest:
                 grace, _ = effective_grace(None, pod)
                 worker = replace(worker, life=Terminated(Ending(since_mono=now, grace_s=grace, passed=False)))
@@ -94,10 +98,10 @@ def first_sight(uid: str, event: Event, now: float) -> tuple[Worker, list[Action
             return _take_pod(worker, pod, now)
         case FoundInRuntime(full_name=full_name, static=static):
             ending = Ending(since_mono=now, grace_s=ORPHAN_GRACE_S, passed=True, deleted=True)
-            worker = Worker(uid=uid, full_name=full_name, static=static, pod=None, life=Asked(ending))
+            worker = Worker(uid, full_name, static, pod=None, life=Asked(ending), acted_mono=since_mono)
             return _want_run(worker)
         case Recalled(decision=decision):
-            return _want_run(_recalled(decision))
+            return _want_run(replace(_recalled(decision), acted_mono=since_mono))
         case _:
             raise IllegalEvent(f"first event of {uid}: {event}")
 
@@ -107,6 +111,8 @@ def step(worker: Worker, event: Event, now: float, resync_s: float = RESYNC_S) -
     match event:
         case PodSeen():
             return _on_pod(worker, event, now)
+        case SyncAsked():
+            return _want_run(worker)
         case KillAsked():
             return _on_kill(worker, event, now)
         case Orphaned():
@@ -233,7 +239,7 @@ def _want_run(worker: Worker) -> tuple[Worker, list[Action]]:
         case Observing():
             return worker, []
         case Idle():
-            return replace(worker, run=Observing(worker.last_end_mono)), [Observe(worker.last_end_mono)]
+            return replace(worker, run=Observing(worker.acted_mono)), [Observe(worker.acted_mono)]
 
 
 def _begin_run(worker: Worker, now: float) -> tuple[Worker, list[Action]]:
@@ -263,7 +269,9 @@ def _on_run_ended(worker: Worker, event: RunEnded, now: float, resync_s: float) 
     run = worker.run
     if not isinstance(run, Running) or run.number != event.number:
         return worker, []
-    worker = replace(worker, run=Idle(), last_end_mono=now)
+    worker = replace(worker, run=Idle())
+    if event.acted_mono is not None:
+        worker = replace(worker, acted_mono=event.acted_mono)
     match run.work, event.outcome, worker.life:
         case Work.SYNC, Done(terminal=True), Syncing():
             grace, _ = effective_grace(None, worker.pod)
@@ -276,7 +284,8 @@ def _on_run_ended(worker: Worker, event: RunEnded, now: float, resync_s: float) 
         case Work.TERMINATED, Done(), Terminated(ending):
             return _recorded(replace(worker, life=Finished(ending)), [])
         case _:
-            if run.again:
+            showing = isinstance(event.outcome, Done) and event.acted_mono is not None  # what was done is not seen yet
+            if run.again or showing:
                 return _want_run(worker)
             wake = now + requeue_delay(event.outcome, now, event.chance, resync_s)
             return replace(worker, run=Idle(wake)), [Wake(wake)]

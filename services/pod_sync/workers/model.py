@@ -116,7 +116,7 @@ class Idle:
 
 @dataclass(frozen=True)
 class Observing:
-    """A run is due as soon as the runtime was listed after `after_mono`, the end of the previous run."""
+    """A run is due as soon as the runtime was listed after `after_mono`, the end of the last act of a run."""
 
     after_mono: float
 
@@ -145,7 +145,8 @@ class Worker:
     life: Life
     run: Run = Idle()
     runs: int = 0
-    last_end_mono: float = 0.0
+    acted_mono: float = 0.0
+    """when a run last changed something in the runtime: what was listed before says nothing about now"""
     restart_requested: bool = False
     recalled: bool = False
     """made from a recorded decision, and no source has been heard about it yet"""
@@ -161,6 +162,11 @@ class PodSeen:
     kind: SeenAs
     pod: Pod
     at_rest: bool = False
+
+
+@dataclass(frozen=True)
+class SyncAsked:
+    """Something that its run depends on changed: the runtime, a probe, a volume."""
 
 
 @dataclass(frozen=True)
@@ -212,11 +218,15 @@ class TimerFired:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """Run `number` is over. `chance` in [0, 1) spreads the next wake-up."""
+    """Run `number` is over. `chance` in [0, 1) spreads the next wake-up.
+
+    `acted_mono` is when the last of its acts on the runtime ended; None: it did nothing there.
+    """
 
     number: int
     outcome: "Outcome"
     chance: float = 0.0
+    acted_mono: float | None = None
 
 
 @dataclass(frozen=True)
@@ -249,7 +259,18 @@ class Cancelled:
 
 
 Outcome = Done | NetworkNotReady | BackingOff | Failed | Cancelled
-Event = PodSeen | KillAsked | FoundInRuntime | Orphaned | Recalled | TurnGiven | Observed | TimerFired | RunEnded
+Event = (
+    PodSeen
+    | SyncAsked
+    | KillAsked
+    | FoundInRuntime
+    | Orphaned
+    | Recalled
+    | TurnGiven
+    | Observed
+    | TimerFired
+    | RunEnded
+)
 
 
 class Reached(StrEnum):

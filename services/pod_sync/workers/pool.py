@@ -59,12 +59,16 @@ class Turns:
 
 
 class Pool:
-    """The workers by UID. No I/O and no clock: `feed` returns what is to be done."""
+    """The workers by UID. No I/O and no clock: `feed` returns what is to be done.
 
-    def __init__(self, resync_s: float = RESYNC_S) -> None:
+    `resync_s` is `syncFrequency`; `since_mono` is when this process began.
+    """
+
+    def __init__(self, resync_s: float = RESYNC_S, since_mono: float = 0.0) -> None:
         self._workers: dict[str, Worker] = {}
         self._turns = Turns()
         self._resync_s = resync_s
+        self._since_mono = since_mono
 
     @property
     def workers(self) -> Mapping[str, Worker]:
@@ -78,7 +82,7 @@ class Pool:
         old = self._workers.get(uid)
         new: Worker | None
         if old is None:
-            new, actions = first_sight(uid, event, now)
+            new, actions = first_sight(uid, event, now, self._since_mono)
         else:
             new, actions = step(old, event, now, self._resync_s)
         if new is not None:

@@ -1,6 +1,6 @@
 """Pods, and runtime listings of them, for tests of the plans."""
 
-from services.pod_sync.containers.hashing import HASH_ANNOTATION, container_hash
+from services.pod_sync.environment.metadata import HASH, container_hash
 from shared.kube.types import (
     Container,
     ContainerRestartRule,
@@ -89,7 +89,7 @@ def instance(
         exit_code=exit_code,
         reason=reason,
         created_at_ns=attempt,
-        annotations={HASH_ANNOTATION: container_hash(name, image)},
+        annotations={HASH: format(container_hash(name, image), "x")},
     )
 
 

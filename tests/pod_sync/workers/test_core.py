@@ -156,10 +156,10 @@ def test_updates_during_a_run_are_one_more_run_with_the_newest_pod() -> None:
     newer = make_pod("u1", source="api", grace_s=5)
     worker, actions = fed(worker, PodSeen(SeenAs.SYNC, make_pod("u1", source="api")), PodSeen(SeenAs.UPDATE, newer))
     assert actions == []
-    worker, actions = fed(worker, RunEnded(1, Done()), now=101.0)
+    worker, actions = fed(worker, RunEnded(1, Done(), acted_mono=101.0), now=101.1)
     assert actions == [Observe(101.0)]
     worker, actions = fed(worker, Observed(101.0))
-    assert actions == []  # the listing began before the run had ended
+    assert actions == []  # the listing began before the last act had ended
     worker, actions = fed(worker, Observed(101.5))
     assert actions == [StartRun(2, Work.SYNC, newer)]
 
@@ -195,7 +195,21 @@ def test_the_timer_starts_a_run_only_when_it_is_due() -> None:
     assert worker.run == Idle(160.0)
     assert fed(worker, TimerFired(), now=159.0) == (worker, [])
     worker, actions = fed(worker, TimerFired(), now=160.0)
-    assert actions == [Observe(100.0)]
+    assert actions == [Observe(0.0)]
+
+
+def test_what_a_run_did_is_looked_at_at_once_unless_it_failed() -> None:
+    worker, actions = fed(syncing(), RunEnded(1, Done(), acted_mono=104.0), now=105.0)
+    assert actions == [Observe(104.0)]
+    worker, actions = fed(syncing(), RunEnded(1, Failed(), acted_mono=104.0), now=105.0)
+    assert actions == [Wake(115.0)]
+    assert worker.acted_mono == 104.0
+
+
+def test_nothing_is_decided_on_a_listing_from_before_this_process() -> None:
+    worker, actions = first_sight("u1", created(), 100.0, since_mono=90.0)
+    assert actions == [Observe(90.0)]
+    assert fed(worker, Observed(89.0)) == (worker, [])
 
 
 def test_a_kill_cancels_the_sync_and_stops_the_pod_after_it() -> None:
@@ -203,7 +217,7 @@ def test_a_kill_cancels_the_sync_and_stops_the_pod_after_it() -> None:
     ending = Ending(since_mono=100.0, grace_s=1, passed=True, evicted=True, override=EVICTED)
     assert worker.life == Asked(ending)
     assert [type(action) for action in actions] == [Record, CancelRun]
-    worker, actions = fed(worker, RunEnded(1, Cancelled()), now=101.0)
+    worker, actions = fed(worker, RunEnded(1, Cancelled(), acted_mono=101.0), now=101.0)
     assert actions == [Observe(101.0)]
     worker, actions = fed(worker, Observed(102.0), now=102.0)
     assert worker.life == Terminating(replace(ending, grace_end_mono=103.0))

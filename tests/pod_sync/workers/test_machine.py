@@ -85,7 +85,7 @@ class WorkersMachine(RuleBasedStateMachine):
         self.boot()
 
     def boot(self) -> None:
-        self.pool = Pool()
+        self.pool = Pool(since_mono=self.now)
         self.runs: dict[str, StartRun] = {}
         self.wakes: dict[str, float] = {}
         self.ranks: dict[str, int] = {}
@@ -230,7 +230,8 @@ class WorkersMachine(RuleBasedStateMachine):
             self.world.running[uid] = run.pod
         if run.work is Work.TERMINATING and isinstance(outcome, Done):
             self.world.running.pop(uid, None)
-        self.feed(uid, RunEnded(run.number, outcome))
+        acted = self.now if run.work is not Work.TERMINATED else None
+        self.feed(uid, RunEnded(run.number, outcome, acted_mono=acted))
 
     @rule(seconds=st.floats(0.1, 70))
     def pass_time(self, seconds: float) -> None:
@@ -284,9 +285,6 @@ class WorkersMachine(RuleBasedStateMachine):
             if run.work is Work.SYNC and run.pod is not None and data.draw(st.booleans()):
                 self.world.running[uid] = run.pod
         self.now += 1.0
-        self.as_of = self.now
-        self.now += 0.1
-        self.world.listed = dict(self.world.running)
         graces = self.graces
         killed = self.killed
         for uid in data.draw(
@@ -296,6 +294,10 @@ class WorkersMachine(RuleBasedStateMachine):
                 self.world.desired[uid] = make_pod(uid, name=STATIC[uid])
             killed.discard(uid)
         self.boot()
+        self.now += 0.1
+        self.as_of = self.now
+        self.world.listed = dict(self.world.running)
+        self.now += 0.1
         self.graces = {uid: grace for uid, grace in graces.items() if uid in self.pool.workers}
         self.killed = killed
         for uid in list(self.world.desired):

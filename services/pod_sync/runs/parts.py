@@ -1,0 +1,44 @@
+"""What every run shares."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from structlog.typing import FilteringBoundLogger
+
+from services.pod_sync.containers.backoff import Limits
+from services.pod_sync.observations import Observations
+from services.pod_sync.ports import Acts, Peers, Statuses
+from services.pod_sync.records.backoff import BackoffFile
+from services.pod_sync.records.progress import Progress
+from services.pod_sync.runtime.model import EventSink
+from shared.kube.types import Pod
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Everything a run may use. `events_of(pod)` is where its Kubernetes Events go."""
+
+    observations: Observations
+    runtime: Acts
+    peers: Peers
+    statuses: Statuses
+    backoff: BackoffFile
+    progress: Progress
+    events_of: Callable[[Pod], EventSink]
+    log: FilteringBoundLogger
+    limits: Limits = field(default_factory=Limits)
+    volumes_timeout_s: float = 123.0
+    now: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+
+
+@dataclass
+class ActClock:
+    """Remembers when the last act on the runtime ended: only what is listed later shows it."""
+
+    now: Callable[[], float]
+    acted_mono: float | None = None
+
+    def acted(self) -> None:
+        self.acted_mono = self.now()

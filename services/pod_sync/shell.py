@@ -1,0 +1,190 @@
+"""The process: joins the engine to the bus, the runtime and the sources."""
+
+from pathlib import Path
+
+from services.pod_sync.containers.backoff import Limits
+from services.pod_sync.engine import Engine, Surroundings
+from services.pod_sync.environment.metadata import field_path
+from services.pod_sync.environment.model import EnvObjects
+from services.pod_sync.environment.variables import ObjectNames
+from services.pod_sync.images.manager import ImageManager
+from services.pod_sync.images.model import PullSettings
+from services.pod_sync.kill_requests import KillRequests
+from services.pod_sync.node_facts import FactsOfNode
+from services.pod_sync.observations import RELIST_TIMEOUT_S, Observations
+from services.pod_sync.peers import RUNTIME_KEY, BusPeers
+from services.pod_sync.records.allocations import Allocations
+from services.pod_sync.records.backoff import BackoffFile
+from services.pod_sync.records.decisions import Decisions
+from services.pod_sync.records.progress import Progress
+from services.pod_sync.runs.parts import Parts
+from services.pod_sync.runtime.acts import Runtime
+from services.pod_sync.runtime.host_files import HostFiles
+from services.pod_sync.runtime.model import EventSink
+from services.pod_sync.runtime.ports import Ports
+from services.pod_sync.settings import PodSyncSettings
+from services.pod_sync.statuses import StatusBook, StatusSources
+from shared.bus import Change
+from shared.cri.client import RuntimeClient
+from shared.cri.metrics import RuntimeMetrics
+from shared.kube.types import Pod
+from shared.messages.container_manager import NODE_RESOURCES
+from shared.messages.daemon import ObjectReference
+from shared.messages.pleg import RELIST, RUNTIME_PODS, Relist, Relisted, RuntimePod
+from shared.messages.pod_sync import KILL_POD, POD_STATUS, PODS
+from shared.messages.prober import ContainerProbes, ProbeOutcome
+from shared.service import Context
+
+
+async def serve(ctx: Context[PodSyncSettings]) -> None:
+    """Runs until `ctx.stopping`. Ready when its records are read, its sources were read once, and its tables are out."""
+    settings = ctx.settings
+    async with RuntimeClient(
+        settings.runtime_endpoint,
+        image_endpoint=settings.image_service_endpoint,
+        timeout_s=settings.runtime_request_timeout_s,
+        observer=RuntimeMetrics(ctx.registry),
+    ) as cri:
+        process = PodSync(ctx, cri)
+        process.start()
+        await ctx.stopping.wait()
+        process.close()
+
+
+class PodSync:
+    """Everything of one process, wired. `start` begins its tasks."""
+
+    def __init__(self, ctx: Context[PodSyncSettings], cri: RuntimeClient) -> None:
+        self._ctx = ctx
+        settings = ctx.settings
+        state = ctx.run_dir / "state" / "pod_sync"
+        self._pods = ctx.bus.own(PODS)
+        self._statuses = ctx.bus.own(POD_STATUS)
+        self._runtime_pods = ctx.bus.follow(RUNTIME_PODS)
+        self._peers = BusPeers(ctx.bus, ctx.degraded)
+        self._images = ImageManager(cri, _pull_settings(settings))
+        facts = FactsOfNode(settings, self._peers, ctx.bus.follow(NODE_RESOURCES))
+        runtime = Runtime(
+            cri,
+            self._images,
+            ports=Ports(node=facts, prepare_container=self._peers.prepare_container, objects=no_objects),
+            host=HostFiles(legacy_logs_dir=settings.container_logs_dir, resolver_path=settings.resolv_conf),
+        )
+        progress = Progress(state / "progress")
+        self._book = StatusBook(
+            self._statuses, progress, StatusSources(self._peers, self._runtime_name, runtime.termination_message)
+        )
+        backoff = BackoffFile(state / "backoff.record")
+        backoff.load()
+        allocations = Allocations(Path(settings.root_dir) / "allocated_pods_state")
+        allocations.load()
+        parts = Parts(
+            observations=Observations(self._runtime_pods, self._relist, self._pleg_lost),
+            runtime=runtime,
+            peers=self._peers,
+            statuses=self._book,
+            backoff=backoff,
+            progress=progress,
+            events_of=self._events_of,
+            log=ctx.log,
+            limits=Limits.of(settings.crash_loop_back_off_max_container_restart_period_s),
+            volumes_timeout_s=settings.volumes_timeout_s,
+        )
+        self._engine = Engine(
+            Surroundings(
+                parts=parts,
+                statuses=self._book,
+                pods=self._pods,
+                decisions=Decisions(state / "decisions"),
+                allocations=allocations,
+                admission=self._peers,
+                runtime=lambda: dict(self._runtime_pods.items()),
+                start=ctx.tasks.create_task,
+                resync_s=settings.sync_frequency_s,
+            )
+        )
+
+    def start(self) -> None:
+        """Restore what was decided and published, then listen."""
+        ctx, engine = self._ctx, self._engine
+        self._book.restore()
+        engine.boot()
+        self._runtime_pods.on_change(self._on_runtime_pod)
+        self._runtime_pods.on_mark(engine.intake.look)
+        self._peers.probe_results.on_change(self._on_probes)
+        kills = KillRequests(engine.dispatcher, self._events_of)
+        ctx.bus.answer(KILL_POD, kills.handle)
+        ctx.spawn("admit", self._admit())
+        ctx.spawn("keep house", engine.intake.keep_house_for_ever(self._is_synced, self._housekept))
+
+    def close(self) -> None:
+        """What is under way is cut off, as a crash would cut it off."""
+        self._engine.dispatcher.close()
+
+    async def _admit(self) -> None:
+        """Nothing is admitted before the runtime was listed: what runs already is known by that."""
+        await self._runtime_pods.wait(lambda view: view.complete)
+        await self._engine.intake.admit_for_ever()
+
+    def _is_synced(self) -> bool:
+        """All sources were read and the runtime was listed: who is in neither is gone."""
+        return self._runtime_pods.complete
+
+    def _housekept(self) -> None:
+        """Every pod that belongs here or runs here has its row now."""
+        self._pods.mark(complete=True)
+        self._statuses.mark(complete=True)
+        self._images.forget_expired()
+        self._ctx.ready()
+
+    def _on_runtime_pod(self, change: Change[RuntimePod]) -> None:
+        self._engine.runtime_changed(change.key)
+
+    def _on_probes(self, change: Change[ContainerProbes]) -> None:
+        """A liveness result matters when it is a failure; startup and readiness show in the status."""
+        new, old = change.new, change.old
+        if new is None:
+            return
+        shown = old is None or (old.startup, old.readiness) != (new.startup, new.readiness)
+        if shown or new.liveness is ProbeOutcome.FAILURE:
+            self._engine.sync(new.pod_uid)
+
+    def _runtime_name(self) -> str:
+        health = self._peers.health.get(RUNTIME_KEY)
+        return health.name if health is not None and health.name else "containerd"
+
+    async def _relist(self, request: Relist) -> Relisted:
+        return await self._ctx.bus.call(RELIST, request, RELIST_TIMEOUT_S)
+
+    def _pleg_lost(self, text: str | None) -> None:
+        self._ctx.degraded("pleg", text)
+
+    def _events_of(self, pod: Pod) -> EventSink:
+        meta = pod.metadata
+
+        def event(container: str | None, type: str, reason: str, message: str) -> None:
+            reference = ObjectReference(
+                kind="Pod",
+                name=meta.name,
+                namespace=meta.namespace,
+                uid=meta.uid,
+                resource_version=meta.resource_version or "",
+                field_path=field_path(pod, container) if container is not None else "",
+            )
+            self._ctx.event(reference, type, reason, message)
+
+        return event
+
+
+async def no_objects(pod: Pod, names: ObjectNames) -> EnvObjects:
+    """Standalone there are no config maps and secrets; static pods may not refer to any."""
+    return EnvObjects()
+
+
+def _pull_settings(settings: PodSyncSettings) -> PullSettings:
+    return PullSettings(
+        serialize_pulls=settings.serialize_image_pulls,
+        max_parallel_pulls=settings.max_parallel_image_pulls,
+        registry_qps=settings.registry_pull_qps,
+        registry_burst=settings.registry_burst,
+    )
