@@ -46,7 +46,7 @@ class EventRecord(Message, frozen=True):
     annotations: dict[str, str] = {}
 
 
-EVENTS = Table("events", key="number", value=EventRecord, owner=ANY_OWNER)
+EVENTS = Table("events", key="generation.number", value=EventRecord, owner=ANY_OWNER)
 
 
 class MetricsText(Message, frozen=True):
