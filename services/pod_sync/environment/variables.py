@@ -56,13 +56,26 @@ def referred_objects(container: AnyContainer) -> ObjectNames:
     return ObjectNames(frozenset(config_maps), frozenset(secrets))
 
 
-def referred_files(container: AnyContainer, pod: PodContext) -> frozenset[str]:
-    """Host paths of the environment files (`fileKeyRef`) of that container."""
+@dataclass(frozen=True)
+class EnvFile:
+    """An environment file: where its volume is on the host, and its path below. The container owns what is there."""
+
+    volume_path: str
+    below: str
+
+    @property
+    def path(self) -> str:
+        """Both together, as messages name it."""
+        return f"{self.volume_path}/{self.below}"
+
+
+def referred_files(container: AnyContainer, pod: PodContext) -> frozenset[EnvFile]:
+    """The environment files (`fileKeyRef`) that must be read before `environment` is called."""
     return frozenset(
-        path
+        file
         for variable in container.env
         if variable.value_from is not None and variable.value_from.file_key_ref is not None
-        if (path := _file_path(variable.value_from.file_key_ref, pod)) is not None
+        if (file := _env_file(variable.value_from.file_key_ref, pod)) is not None
     )
 
 
@@ -167,10 +180,10 @@ class _Builder:
         return _as_text(content[ref.key])
 
     def _file_key(self, ref: FileKeySelector) -> str | None:
-        path = _file_path(ref, self.pod)
-        if path is None:
+        file = _env_file(ref, self.pod)
+        if file is None:
             raise ConfigError(f'cannot find the volume "{ref.volume_name}" referenced by FileKeyRef')
-        text = self.objects.files.get(path)
+        text = self.objects.files.get(file.path)
         if text is None:
             raise ConfigError("couldn't parse env file")
         value = parse_env_file(text).get(ref.key, "")
@@ -178,13 +191,13 @@ class _Builder:
             return value
         if ref.optional:
             return None
-        raise ConfigError(f'environment variable key "{ref.key}" not found in file "{path}"')
+        raise ConfigError(f'environment variable key "{ref.key}" not found in file "{file.path}"')
 
     @property
     def _namespace(self) -> str:
         return self.pod.pod.metadata.namespace
 
 
-def _file_path(ref: FileKeySelector, pod: PodContext) -> str | None:
+def _env_file(ref: FileKeySelector, pod: PodContext) -> EnvFile | None:
     volume = pod.volumes.get(ref.volume_name)
-    return f"{volume.host_path}/{ref.path}" if volume is not None and volume.host_path else None
+    return EnvFile(volume.host_path, ref.path) if volume is not None and volume.host_path else None

@@ -29,6 +29,7 @@ from services.pod_sync.runtime.start import Starts
 from services.pod_sync.runtime.subpaths import Subpaths
 from services.pod_sync.runtime.termination import termination_message
 from shared.cri import api
+from shared.errors import Transient
 from shared.kube.types import Pod
 from shared.messages.pleg import ContainerState
 
@@ -83,13 +84,16 @@ class Runtime:
     def next_attempt(self, pod: Pod, name: str, newest: ContainerState | None) -> int:
         """The restart count of the instance to start now, which is also its CRI attempt and its log file's number.
 
-        One more than the newest instance's; with none left in the runtime, what the log files say. Raises OSError.
+        One more than the newest instance's; with none left in the runtime, what the log files say. Raises Transient.
         """
         if newest is not None:
             return newest.attempt + 1
         meta = pod.metadata
         folder = pod_log_dir(self._ports.node().pod_logs_dir, meta.namespace, meta.name, meta.uid)
-        return self._host.next_attempt(f"{folder}/{name}")
+        try:
+            return self._host.next_attempt(f"{folder}/{name}")
+        except OSError as error:
+            raise Transient(f"read log folder of container {name}: {error}") from error
 
     async def start_container(
         self, pod: PodContext, name: str, *, sandbox: Sandbox, attempt: int, event: EventSink
@@ -141,16 +145,19 @@ class Runtime:
         await self._kills.kill_all(targets, order, event, turns=turns)
 
     async def remove_container(self, state: ContainerState, *, keep_logs: bool = False) -> None:
-        """Remove a container that has ended, with its log unless that is to be kept. Idempotent. Raises OSError."""
+        """Remove a container that has ended, with its log unless that is to be kept. Idempotent. Raises OctoletError."""
         if not keep_logs:
-            await asyncio.to_thread(
-                self._host.remove_logs,
-                state.log_path,
-                pod_name=state.labels.get(POD_NAME_LABEL, ""),
-                namespace=state.labels.get(POD_NAMESPACE_LABEL, ""),
-                container=state.labels.get(CONTAINER_NAME_LABEL, state.name),
-                container_id=state.id,
-            )
+            try:
+                await asyncio.to_thread(
+                    self._host.remove_logs,
+                    state.log_path,
+                    pod_name=state.labels.get(POD_NAME_LABEL, ""),
+                    namespace=state.labels.get(POD_NAMESPACE_LABEL, ""),
+                    container=state.labels.get(CONTAINER_NAME_LABEL, state.name),
+                    container_id=state.id,
+                )
+            except OSError as error:
+                raise Transient(f"remove logs of container {state.name} ({state.id}): {error}") from error
         await self._creation.remove(state.id)
 
     async def termination_message(self, state: ContainerState) -> str:

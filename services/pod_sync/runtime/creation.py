@@ -5,9 +5,9 @@ from enum import StrEnum
 
 from services.pod_sync.environment.model import CONTAINER_NAME_LABEL, POD_UID_LABEL
 from services.pod_sync.runtime.ports import RuntimeService
-from services.pod_sync.runtime.reserved import is_name_reserved
+from services.pod_sync.runtime.reserved import StillBeingMade, is_name_reserved
 from shared.cri import api
-from shared.errors import NotFound, OctoletError, Transient
+from shared.errors import NotFound, OctoletError
 
 
 class Former(StrEnum):
@@ -33,7 +33,7 @@ class ContainerCreation:
     cri: RuntimeService
 
     async def create(self, request: api.CreateContainerRequest) -> Created:
-        """A container with that configuration. Raises what the runtime answered.
+        """A container with that configuration. Raises what the runtime answered, or StillBeingMade.
 
         A former life of this process may have made this instance and not lived to hear of it. One that was never
         started is removed and made anew, for its files and variables may have changed. One that was started is ours.
@@ -60,7 +60,7 @@ class ContainerCreation:
             await self.remove(item.id)
         if not former:
             name = request.config.metadata.name
-            raise Transient(f"container {name} attempt {request.config.metadata.attempt} is still being created")
+            raise StillBeingMade(f"container {name} attempt {request.config.metadata.attempt} is still being created")
         return None
 
     async def start(self, container_id: str) -> None:

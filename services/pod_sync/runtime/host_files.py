@@ -6,11 +6,13 @@ All paths and modes are upstream's, so that a node can be handed over.
 import contextlib
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import Final
 
 from services.pod_sync.environment.metadata import attempt_after_logs, legacy_log_name
-from services.pod_sync.runtime.termination import tail_bytes
+from services.pod_sync.environment.variables import EnvFile
+from services.pod_sync.runtime.open_below import open_below
 
 _LOG_DIR_MODE: Final = 0o755
 _CONTAINER_DIR_MODE: Final = 0o750
@@ -56,12 +58,19 @@ class HostFiles:
         with Path(self._resolver_path).open(encoding="utf-8", errors="replace") as file:
             return file.read(_MAX_RESOLVER_BYTES)
 
-    def env_file_text(self, path: str) -> str | None:
-        """An environment file on a volume; None when it cannot be read."""
+    def env_file_text(self, file: EnvFile) -> str | None:
+        """An environment file on a volume; None when it cannot be read, or lies outside of the volume."""
         try:
-            return tail_bytes(path, _MAX_ENV_FILE_BYTES).decode(errors="surrogateescape")
+            fd = open_below(file.volume_path, file.below)
         except OSError:
             return None
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return None
+            with Path(f"/proc/self/fd/{fd}").open(encoding="utf-8", errors="surrogateescape", newline="") as opened:
+                return opened.read(_MAX_ENV_FILE_BYTES)
+        finally:
+            os.close(fd)
 
     def node_hosts(self) -> str:
         """The node's own hosts file."""

@@ -1,6 +1,10 @@
 """How runtimes say that a sandbox or container of that name and attempt exists already. Pure."""
 
-from shared.errors import Conflict, OctoletError
+from shared.errors import Conflict, OctoletError, Transient
+
+
+class StillBeingMade(Transient):
+    """A former life of this process asked for it and the runtime is not done yet: ask again later, tell nobody."""
 
 
 def is_name_reserved(error: OctoletError) -> bool:

@@ -15,9 +15,9 @@ from services.pod_sync.runtime.model import (
     StartError,
 )
 from services.pod_sync.runtime.ports import Ports, RuntimeService
-from services.pod_sync.runtime.reserved import is_name_reserved
+from services.pod_sync.runtime.reserved import StillBeingMade, is_name_reserved
 from shared.cri import api
-from shared.errors import NotFound, OctoletError, Transient
+from shared.errors import NotFound, OctoletError
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Sandboxes:
         return sandbox_config(pod, attempt, node=self.ports.node(), resolver_text=resolver_text)
 
     async def create(self, pod: PodContext, attempt: int, event: EventSink) -> Sandbox:
-        """The pod's sandbox of that attempt, made or found. Raises StartError."""
+        """The pod's sandbox of that attempt, made or found. Raises StartError, StillBeingMade."""
         try:
             plan = self.plan(pod, attempt)
             self.host.ensure_log_dir(plan.config.log_directory)
@@ -48,6 +48,8 @@ class Sandboxes:
             event(None, WARNING, warning.reason, warning.message)
         try:
             sandbox_id = await self._run(plan.config, pod.runtime_handler)
+        except StillBeingMade:
+            raise
         except OctoletError as error:
             event(None, WARNING, "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}")
             raise StartError(CREATE_SANDBOX, str(error)) from error
@@ -71,7 +73,7 @@ class Sandboxes:
     async def _settle_former(self, config: api.PodSandboxConfig) -> str:
         """A sandbox of this attempt was made before this process knew it: use it when it is ready, else remove it.
 
-        Returns the id of a ready one. Raises Transient while the runtime is still at making it.
+        Returns the id of a ready one. Raises StillBeingMade while the runtime is at it.
         """
         wanted = config.metadata
         selector = api.PodSandboxFilter(label_selector={POD_UID_LABEL: wanted.uid})
@@ -82,7 +84,9 @@ class Sandboxes:
                 return item.id
             await self.remove(item.id)
         if not former:
-            raise Transient(f"sandbox {wanted.namespace}/{wanted.name} attempt {wanted.attempt} is still being created")
+            raise StillBeingMade(
+                f"sandbox {wanted.namespace}/{wanted.name} attempt {wanted.attempt} is still being created"
+            )
         return ""
 
     async def stop(self, sandbox_id: str) -> None:

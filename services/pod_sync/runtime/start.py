@@ -6,6 +6,8 @@ postStart. Each failure emits its events and becomes a StartError with the conta
 
 from dataclasses import dataclass, replace
 
+import structlog
+
 from services.pod_sync.environment.container import container_config
 from services.pod_sync.environment.hostname import host_network_hosts_file, hosts_file
 from services.pod_sync.environment.metadata import container_log_path, find_container
@@ -37,6 +39,7 @@ from services.pod_sync.runtime.model import (
     named_ports,
 )
 from services.pod_sync.runtime.ports import Ports
+from services.pod_sync.runtime.reserved import StillBeingMade
 from services.pod_sync.runtime.sandboxes import Sandboxes
 from services.pod_sync.runtime.subpaths import Subpaths
 from shared.cri import api
@@ -82,7 +85,7 @@ class Starts:
     kills: Kills
 
     async def start(self, pod: PodContext, name: str, *, sandbox: Sandbox, attempt: int, event: EventSink) -> str:
-        """The id of the started container. Raises StartError; Transient when container_manager or objects are away."""
+        """The id of the started container. Raises StartError; Transient for what is not the pod's fault."""
         start = _Start(pod, find_container(pod.pod, name), sandbox, attempt, event)
         try:
             sandbox_config = self.sandboxes.plan(pod, sandbox.attempt).config
@@ -152,7 +155,7 @@ class Starts:
     ) -> ContainerInputs:
         """Everything decided, and every file made, for this instance. Raises ConfigError or OSError."""
         pod, container, node = start.pod, start.container, self.ports.node()
-        files = {path: self.host.env_file_text(path) for path in referred_files(container, pod)}
+        files = {file.path: self.host.env_file_text(file) for file in referred_files(container, pod)}
         variables = environment(pod, container, node=node, objects=replace(objects, files=files))
         subpaths = {
             index: path
@@ -206,6 +209,8 @@ class Starts:
         )
         try:
             created = await self.creation.create(request)
+        except StillBeingMade:
+            raise
         except OctoletError as error:
             raise start.failed(model.CREATE_CONTAINER, bare_text(error)) from error
         if created.former is Former.NOTHING:
@@ -222,13 +227,18 @@ class Starts:
 
     def _link_log(self, start: _Start, container_id: str, log_directory: str) -> None:
         meta = start.pod.pod.metadata
-        self.host.link_legacy_log(
-            f"{log_directory}/{container_log_path(start.name, start.attempt)}",
-            pod_name=meta.name,
-            namespace=meta.namespace,
-            container=start.name,
-            container_id=container_id,
-        )
+        try:
+            self.host.link_legacy_log(
+                f"{log_directory}/{container_log_path(start.name, start.attempt)}",
+                pod_name=meta.name,
+                namespace=meta.namespace,
+                container=start.name,
+                container_id=container_id,
+            )
+        except OSError as error:  # the container runs; only log collectors miss something
+            structlog.get_logger().warning(
+                "container_log.link_failed", pod_uid=meta.uid, container=start.name, error=str(error)
+            )
 
     async def _post_start(self, start: _Start, container_id: str) -> None:
         lifecycle = start.container.lifecycle

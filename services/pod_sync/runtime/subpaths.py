@@ -1,8 +1,7 @@
 """A path below a volume, bound so that its owner can no longer turn it into something else.
 
-The container could swap a folder of its volume for a link to the host's root between the check and the mount. So the
-path is opened part by part without following links, and what was opened is bound to a path of the node's own, which
-the container is given (upstream `pkg/volume/util/subpath`, doBindSubPath and doSafeMakeDir). The binds are undone by
+The path is opened safely (see `open_below`), and what was opened is bound to a path of the node's own, which the
+container is given (upstream `pkg/volume/util/subpath`, doBindSubPath and doSafeMakeDir). The binds are undone by
 volume_manager when the volume is unmounted.
 """
 
@@ -16,11 +15,11 @@ from typing import Final
 
 from services.pod_sync.environment.model import ConfigError, PodContext
 from services.pod_sync.runtime.bind_mount import bind, detach
+from services.pod_sync.runtime.open_below import open_below, parts_inside, step
 from shared.kube.pods import all_containers
 
 _DIR_MODE: Final = 0o750
 _FILE_MODE: Final = 0o640
-_PATH_FLAGS: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIR_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -72,49 +71,26 @@ def ensure_directory(request: SubpathRequest) -> None:
     mode = stat.S_IMODE(Path(base).stat().st_mode)
     fd = os.open(base, _DIR_FLAGS)
     try:
-        for part in _parts_inside(base, full):
+        for part in parts_inside(base, full):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(part, _DIR_MODE, dir_fd=fd)
                 _set_mode(part, mode, fd)  # mkdir obeys the umask and ignores the set-group-id bit
-            fd = _step(part, fd, _DIR_FLAGS)
+            fd = step(part, fd, _DIR_FLAGS)
     finally:
         os.close(fd)
 
 
 def bind_subpath(request: SubpathRequest) -> str:
     """Bind the path to its target and give the target. A bind that is there already and right is kept."""
-    base = os.path.realpath(request.volume_path)
-    full = os.path.realpath(f"{base}/{request.below}")
-    fd = os.open(base, _PATH_FLAGS)
+    fd = open_below(request.volume_path, request.below)
     try:
-        for part in _parts_inside(base, full):
-            fd = _step(part, fd, _PATH_FLAGS)
-            if stat.S_ISLNK(os.fstat(fd).st_mode):
-                raise OSError(f"unexpected symlink found {part}")
         wanted = os.fstat(fd)
-        if _is_bound(request.target, wanted):
-            return request.target
-        _make_target(request.target, is_directory=stat.S_ISDIR(wanted.st_mode))
-        bind(f"/proc/self/fd/{fd}", request.target)
+        if not _is_bound(request.target, wanted):
+            _make_target(request.target, is_directory=stat.S_ISDIR(wanted.st_mode))
+            bind(f"/proc/self/fd/{fd}", request.target)
     finally:
         os.close(fd)
     return request.target
-
-
-def _parts_inside(base: str, full: str) -> tuple[str, ...]:
-    """The names between a volume and a path in it. Raises OSError when it lies elsewhere."""
-    if full == base:
-        return ()
-    if not full.startswith(f"{base.rstrip('/')}/"):
-        raise OSError(f"path {full} is outside of allowed base {base}")
-    return Path(full).relative_to(base).parts
-
-
-def _step(part: str, fd: int, flags: int) -> int:
-    """Open a name in a folder and close the folder."""
-    following = os.open(part, flags, dir_fd=fd)
-    os.close(fd)
-    return following
 
 
 def _set_mode(part: str, mode: int, parent_fd: int) -> None:

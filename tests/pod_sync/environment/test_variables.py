@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.pod_sync.environment.model import ConfigError, EnvObjects, ServiceFacts, ServicePort
-from services.pod_sync.environment.variables import ObjectNames, environment, referred_files, referred_objects
+from services.pod_sync.environment.variables import EnvFile, ObjectNames, environment, referred_files, referred_objects
 from shared.kube.types import Container
 from shared.messages.volume_manager import MountedVolume
 from tests.pod_sync.environment.manifests import NODE, context, make_container, make_pod
@@ -172,7 +172,7 @@ def test_the_files_to_read_lie_on_the_pods_volumes() -> None:
         source(fileKeyRef={"volumeName": "unknown", "path": "a", "key": "K"}),
     ]
     pod = make_pod({"containers": [make_container(env=entries)]})
-    assert referred_files(pod.spec.containers[0], context(pod, volumes=VOLUMES)) == {"/vols/env/sub/a.env"}
+    assert referred_files(pod.spec.containers[0], context(pod, volumes=VOLUMES)) == {EnvFile("/vols/env", "sub/a.env")}
 
 
 _NAMES = st.sampled_from(["A", "B", "C"])

@@ -187,6 +187,33 @@ def test_a_failure_of_the_runtime_is_told_without_its_code(tmp_path: Path, rpc: 
     assert world.events[-1] == ("app", "Warning", "Failed", "Error: no shim")
 
 
+def test_an_instance_that_the_runtime_is_still_making_is_waited_for(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.cri.errors["create_container"] = [unknown('name "x" is reserved for "y"')]
+    with pytest.raises(Transient, match="container app attempt 0 is still being created"):
+        start(world)
+    assert [event[2] for event in world.events] == ["Pulled"]
+
+
+def test_a_log_that_cannot_be_linked_stops_nobody(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    log = tmp_path / "logs" / f"shop_web_{UID}" / "app" / "0.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    (tmp_path / "containers").write_text("a file where the folder should be")
+    assert start(world).state == api.ContainerState.CONTAINER_RUNNING
+    assert world.events[-1] == STARTED
+
+
+def test_logs_that_cannot_be_removed_are_tried_again(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    log = tmp_path / "0.log"
+    log.mkdir()
+    state = ContainerState(id="c", name="app", attempt=0, sandbox_id="s", state="exited", log_path=str(log))
+    with pytest.raises(Transient, match="remove logs of container app"):
+        asyncio.run(world.runtime().remove_container(state))
+
+
 def test_a_container_id_in_a_text_becomes_the_containers_name(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.cri.errors["start_container"] = [unknown(f"cannot start {2:064x} now")]  # the second thing made
