@@ -10,7 +10,7 @@ Bounds    one pull at a time (`serialize_pulls`), or `max_parallel_pulls`, or no
 
 API for pod_sync's shell::
 
-    images = ImageManager(cri, PullSettings(serialize_pulls=True, max_parallel_pulls=None, registry_qps=5, burst=10))
+    images = ImageManager(cri, PullSettings(serialize_pulls=True, registry_qps=5, registry_burst=10))
     image = await images.ensure(ImageRequest(pod=pod, image="busybox", policy="IfNotPresent", ...), event)
     # -> EnsuredImage(ref, size_bytes, uid, username); raises StartError(reason, message) with reason one of
     #    InvalidImageName, ImageInspectError, ErrImageNeverPull, ErrImagePull, ImagePullBackOff, RegistryUnavailable,
