@@ -14,10 +14,12 @@ from services.pod_sync.runs.sync import sync_pod
 from services.pod_sync.runs.terminated import finish_pod
 from services.pod_sync.runs.terminating import terminate_pod, terminate_runtime_pod
 from services.pod_sync.runtime.model import WARNING
+from services.pod_sync.status.deadline import deadline_left_s
 from services.pod_sync.workers.core import RESYNC_S
 from services.pod_sync.workers.dispatcher import Dispatcher, RunResult
 from services.pod_sync.workers.model import Decision, StartRun, SyncAsked, Work, Worker
 from services.pod_sync.workers.pool import Pool
+from shared.kube.types import Pod
 from shared.messages.pleg import RuntimePod
 from shared.messages.pod_sync import PodEntry
 
@@ -64,6 +66,7 @@ class Engine:
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
+        self._deadlines: dict[str, asyncio.TimerHandle] = {}
         self._parts = around.parts
         now = around.parts.now
         pool = Pool(around.resync_s, since_mono=now())
@@ -99,6 +102,8 @@ class Engine:
     async def run(self, uid: str, start: StartRun, cancel: asyncio.Event) -> RunResult:
         began = self._parts.now()
         result = await self._run(uid, start, cancel)
+        if start.work is Work.SYNC and start.pod is not None:
+            self._set_deadline(uid, start.pod)
         self._parts.log.debug(
             "run.ended",
             pod_uid=uid,
@@ -108,6 +113,14 @@ class Engine:
             duration_s=round(self._parts.now() - began, 4),
         )
         return result
+
+    def _set_deadline(self, uid: str, pod: Pod) -> None:
+        """Look at the pod again when its activeDeadlineSeconds are over."""
+        if (old := self._deadlines.pop(uid, None)) is not None:
+            old.cancel()
+        left = deadline_left_s(pod, self._parts.statuses.current(uid), now=self._parts.wall())
+        if left is not None and left > 0:
+            self._deadlines[uid] = asyncio.get_running_loop().call_later(left, self.sync, uid)
 
     async def _run(self, uid: str, start: StartRun, cancel: asyncio.Event) -> RunResult:
         if start.pod is None:
@@ -144,6 +157,8 @@ class Engine:
         self._around.statuses.reject(rejection)
 
     def drop(self, uid: str) -> None:
+        if (deadline := self._deadlines.pop(uid, None)) is not None:
+            deadline.cancel()
         self._around.statuses.drop(uid)
         self._around.decisions.delete(uid)
         self._parts.observations.forget(uid)

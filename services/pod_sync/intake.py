@@ -109,6 +109,7 @@ class Intake:
             if uid in self._dispatcher.pool.workers:
                 self._dispatcher.feed(uid, PodSeen(SeenAs.CREATE, pod))  # it ends: started anew when that is over
             else:
+                self.show(uid)
                 self._queue(uid)
 
     def changed(self, pods: Iterable[Pod]) -> None:
@@ -116,7 +117,9 @@ class Intake:
         for pod in pods:
             uid = pod.metadata.uid
             self._desired[uid] = pod
-            if uid in self._allocations and uid in self._dispatcher.pool.workers:
+            if uid not in self._dispatcher.pool.workers:
+                self.show(uid)
+            elif uid in self._allocations:
                 self._dispatcher.feed(uid, PodSeen(SeenAs.UPDATE, pod))
         self.look()
 
@@ -125,10 +128,11 @@ class Intake:
         for pod in pods:
             uid = pod.metadata.uid
             self._desired.pop(uid, None)
-            if self._rejected.pop(uid, None) is not None:
-                self._rows.delete(uid)
+            self._rejected.pop(uid, None)
             self._allocations.delete(uid)
-            if all_read and uid in self._dispatcher.pool.workers:
+            if uid not in self._dispatcher.pool.workers:
+                self.show(uid)
+            elif all_read:
                 self._dispatcher.feed(uid, KillAsked(dropped=True))
         self.look()
 
@@ -137,12 +141,14 @@ class Intake:
         self._look.set()
 
     def show(self, uid: str) -> None:
-        """Write the pod's row from its worker, or from its rejection."""
+        """Write the pod's row: from its worker, its rejection, or that it waits to be admitted."""
         worker = self._dispatcher.pool.get(uid)
         if worker is not None:
             self._rows.put(worker)
         elif uid in self._rejected:
             self._rows.put_rejected(self._rejected[uid])
+        elif uid in self._desired:
+            self._rows.put_pending(self._desired[uid])
         else:
             self._rows.delete(uid)
         self.look()
@@ -155,9 +161,13 @@ class Intake:
             await self._more.wait()
             self._more.clear()
             batch, self._to_admit = self._to_admit, []
+            for uid in [uid for uid in batch if self._needs_no_answer(uid)]:
+                batch.remove(uid)
+                self._create(uid)
             admitted = [uid for uid in batch if await self._admit(uid)]
             await self._save_allocations()
-            self._pending.difference_update(batch)
+            for uid in batch:
+                self._pending.discard(uid)
             for uid in admitted:
                 self._create(uid)
             self.look()
@@ -179,8 +189,6 @@ class Intake:
         pod = self._desired.get(uid)
         if pod is None:
             return False  # dropped while it waited
-        if uid in self._dispatcher.pool.workers or pod.status.phase in TERMINAL or self._runs_admitted(uid):
-            return True
         others = [u for u, w in self._dispatcher.pool.workers.items() if u != uid and may_run(w)]
         answer = await self._admission.admit(pod, others)
         if uid not in self._desired:
@@ -193,12 +201,16 @@ class Intake:
         self.show(uid)
         return False
 
-    def _runs_admitted(self, uid: str) -> bool:
-        """It was admitted before a restart and runs: it is not asked again whether it may."""
+    def _needs_no_answer(self, uid: str) -> bool:
+        """It is over, or it was admitted before a restart and runs: it is not asked again whether it may."""
+        pod = self._desired.get(uid)
+        if pod is None or pod.status.phase in TERMINAL or uid in self._dispatcher.pool.workers:
+            return True
         seen = self._runtime().get(uid)
         return uid in self._allocations and seen is not None and is_running(seen)
 
     def _create(self, uid: str) -> None:
+        self._pending.discard(uid)
         pod = self._desired.get(uid)
         if pod is None:
             return

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from services.pod_sync.workers.answers import RUNTIME_SOURCE, pod_entry, rejected_entry
+from services.pod_sync.workers.answers import RUNTIME_SOURCE, pending_entry, pod_entry, rejected_entry
 from services.pod_sync.workers.model import Worker
 from shared.kube.pods import is_static
 from shared.kube.types import ObjectMeta, Pod
@@ -43,6 +43,10 @@ class PodRows:
             self._table.put(worker.uid, pod_entry(worker, _stand_in(worker), RUNTIME_SOURCE))
         else:
             self._table.put(worker.uid, pod_entry(worker, self._allocated(worker.pod), source_of(worker.pod)))
+
+    def put_pending(self, pod: Pod) -> None:
+        """The row of a pod that is not admitted yet."""
+        self._table.put(pod.metadata.uid, pending_entry(pod, source_of(pod), static=is_static(pod)))
 
     def put_rejected(self, rejection: Rejection) -> None:
         pod = rejection.pod

@@ -1,6 +1,7 @@
 """The process: joins the engine to the bus, the runtime and the sources."""
 
 from pathlib import Path
+from typing import Final
 
 from services.pod_sync.containers.backoff import Limits
 from services.pod_sync.engine import Engine, Surroundings
@@ -10,7 +11,7 @@ from services.pod_sync.environment.variables import ObjectNames
 from services.pod_sync.images.manager import ImageManager
 from services.pod_sync.images.model import PullSettings
 from services.pod_sync.kill_requests import KillRequests
-from services.pod_sync.node_facts import FactsOfNode
+from services.pod_sync.node_facts import FactsOfNode, node_name_of
 from services.pod_sync.observations import RELIST_TIMEOUT_S, Observations
 from services.pod_sync.peers import RUNTIME_KEY, BusPeers
 from services.pod_sync.records.allocations import Allocations
@@ -23,6 +24,10 @@ from services.pod_sync.runtime.host_files import HostFiles
 from services.pod_sync.runtime.model import EventSink
 from services.pod_sync.runtime.ports import Ports
 from services.pod_sync.settings import PodSyncSettings
+from services.pod_sync.source_desk import SourceDesk
+from services.pod_sync.sources.files import FileSettings, watch_files
+from services.pod_sync.sources.http import HttpSettings, watch_url
+from services.pod_sync.sources.mux import Mux
 from services.pod_sync.statuses import StatusBook, StatusSources
 from shared.bus import Change
 from shared.cri.client import RuntimeClient
@@ -34,6 +39,9 @@ from shared.messages.pleg import RELIST, RUNTIME_PODS, Relist, Relisted, Runtime
 from shared.messages.pod_sync import KILL_POD, POD_STATUS, PODS
 from shared.messages.prober import ContainerProbes, ProbeOutcome
 from shared.service import Context
+
+FILE: Final = "file"
+HTTP: Final = "http"
 
 
 async def serve(ctx: Context[PodSyncSettings]) -> None:
@@ -90,7 +98,7 @@ class PodSync:
             limits=Limits.of(settings.crash_loop_back_off_max_container_restart_period_s),
             volumes_timeout_s=settings.volumes_timeout_s,
         )
-        self._engine = Engine(
+        engine = self._engine = Engine(
             Surroundings(
                 parts=parts,
                 statuses=self._book,
@@ -104,6 +112,8 @@ class PodSync:
             )
         )
 
+        self._sources = SourceDesk(Mux(registered_sources(settings)), engine.intake, self._events_of)
+
     def start(self) -> None:
         """Restore what was decided and published, then listen."""
         ctx, engine = self._ctx, self._engine
@@ -115,7 +125,24 @@ class PodSync:
         kills = KillRequests(engine.dispatcher, self._events_of)
         ctx.bus.answer(KILL_POD, kills.handle)
         ctx.spawn("admit", self._admit())
+        self._watch_sources()
         ctx.spawn("keep house", engine.intake.keep_house_for_ever(self._is_synced, self._housekept))
+
+    def _watch_sources(self) -> None:
+        """One task per source."""
+        settings, ctx, node_name = self._ctx.settings, self._ctx, node_name_of(self._ctx.settings)
+        if settings.static_pod_path:
+            path = Path(settings.static_pod_path)
+            files = FileSettings(path=path, node_name=node_name, period_s=settings.file_check_frequency_s)
+            ctx.spawn("manifest files", watch_files(files, self._sources.deliver_from(FILE), ctx.log))
+        if settings.static_pod_url:
+            http = HttpSettings(
+                url=settings.static_pod_url,
+                node_name=node_name,
+                headers=settings.static_pod_url_header,
+                period_s=settings.http_check_frequency_s,
+            )
+            ctx.spawn("manifest url", watch_url(http, self._sources.deliver_from(HTTP), ctx.log))
 
     def close(self) -> None:
         """What is under way is cut off, as a crash would cut it off."""
@@ -128,7 +155,7 @@ class PodSync:
 
     def _is_synced(self) -> bool:
         """All sources were read and the runtime was listed: who is in neither is gone."""
-        return self._runtime_pods.complete
+        return self._sources.all_read and self._runtime_pods.complete
 
     def _housekept(self) -> None:
         """Every pod that belongs here or runs here has its row now."""
@@ -174,6 +201,12 @@ class PodSync:
             self._ctx.event(reference, type, reason, message)
 
         return event
+
+
+def registered_sources(settings: PodSyncSettings) -> frozenset[str]:
+    """The sources that must be read before a pod that none of them has counts as gone."""
+    sources = ((FILE, settings.static_pod_path), (HTTP, settings.static_pod_url))
+    return frozenset(name for name, place in sources if place)
 
 
 async def no_objects(pod: Pod, names: ObjectNames) -> EnvObjects:

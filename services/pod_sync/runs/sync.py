@@ -6,7 +6,9 @@ from services.pod_sync.containers.core import compute_pod_actions
 from services.pod_sync.ports import StatusInputs, Waited
 from services.pod_sync.runs.acting import PlanRun
 from services.pod_sync.runs.parts import ActClock, Parts
-from services.pod_sync.runtime.model import WARNING
+from services.pod_sync.runtime.model import NORMAL, WARNING
+from services.pod_sync.status import deadline
+from services.pod_sync.status.deadline import past_deadline
 from services.pod_sync.workers.dispatcher import RunResult
 from services.pod_sync.workers.model import Cancelled, Done, Failed, NetworkNotReady
 from shared.kube.pods import host_network
@@ -26,6 +28,8 @@ async def sync_pod(parts: Parts, pod: Pod, cancel: asyncio.Event) -> RunResult:
         return RunResult(Failed())
     status = await parts.statuses.update(uid, StatusInputs(pod=pod, seen=seen))
     if status.phase in TERMINAL:
+        if past_deadline(pod, status, now=parts.wall()):
+            event(None, NORMAL, deadline.REASON, deadline.MESSAGE)
         return RunResult(Done(terminal=True))
     network_error = parts.peers.network_error()
     if network_error is not None and not host_network(pod):

@@ -28,6 +28,14 @@ def pod_entry(worker: Worker, pod: Pod, source: str, mirror_uid: str = "") -> Po
     )
 
 
+def pending_entry(pod: Pod, source: str, *, static: bool) -> PodEntry:
+    """The row of a pod of which it is not known yet whether it is admitted.
+
+    Nothing is made ready for it, and nothing that is left of it is taken away.
+    """
+    return PodEntry(pod=pod, source=source, phase=PodPhase.SYNC, admitted=False, static=static)
+
+
 def rejected_entry(pod: Pod, source: str, *, static: bool, reason: str) -> PodEntry:
     """The row of a pod that was not admitted: it has no worker and nothing of it will ever run."""
     return PodEntry(

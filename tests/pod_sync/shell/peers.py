@@ -119,6 +119,8 @@ class FakePeers:
         if row is None:
             self._volumes.pop(uid, None)
             self._resources.pop(uid, None)
+        elif row.may_run and not row.admitted:
+            return
         elif row.may_run:
             self._volumes[uid] = PodVolumes(phase=VolumesPhase.MOUNTED, pod_dir=f"/pods/{uid}")
             self._resources[uid] = PodResources(phase=PodCgroupPhase.READY, cgroup_parent=f"/kubepods/{uid}")

@@ -72,7 +72,7 @@ def test_a_pod_whose_volumes_do_not_come_does_not_delay_another(tmp_path: Path) 
         node.write(static_pod("u1"))
         await until(lambda: ("u1", "c0") in node.world.running())
         node.write(static_pod("u2", "stuck"))
-        await until(lambda: "u2" in node.world.rows)
+        await until(lambda: "u2" in node.world.rows and node.world.rows["u2"].admitted)
         node.peers.away = True
         container = node.world.newest("u1", "c0")
         assert container is not None
@@ -174,7 +174,7 @@ def test_a_pod_that_is_not_admitted_is_shown_and_never_started(tmp_path: Path) -
     async def story(node: Node) -> None:
         node.peers.refused["u1"] = Admitted(admitted=False, reason="OutOfcpu", message="too little")
         node.write(static_pod("u1"))
-        await until(lambda: "u1" in node.world.rows)
+        await until(lambda: node.world.rows["u1"].phase is PodPhase.FINISHED)
         row = node.world.rows["u1"]
         assert (row.admitted, row.phase, row.may_run, row.reason) == (False, PodPhase.FINISHED, False, "OutOfcpu")
         assert node.events == [("u1", None, "OutOfcpu", "too little")]

@@ -175,4 +175,4 @@ class FakeRuntime:
 
     def _may_start(self, uid: str) -> bool:
         row = self._world.rows.get(uid)
-        return row is not None and row.phase is PodPhase.SYNC
+        return row is not None and row.admitted and row.phase is PodPhase.SYNC
