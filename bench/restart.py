@@ -1,4 +1,4 @@
-"""Supervision by itself, without a container runtime: how soon killed daemons are ready again, and what nine processes
+"""Supervision by itself, over a container runtime in memory: how soon killed daemons are ready again, and what nine processes
 weigh, with the modules loaded once and shared, and with an interpreter for each.
 
     python -m bench.restart [--rounds N]
@@ -24,6 +24,7 @@ from shared.cli.readiness import SERVICES, wait_ready
 from shared.service.lock import ServiceLock
 from shared.supervision.layout import lock_path
 from shared.supervision.takeover import holder
+from tests.process.runtime import served_runtime
 
 READY_S = 60.0
 SETTLE_S = 5.0
@@ -39,19 +40,23 @@ def free_port() -> int:
 
 @contextmanager
 def node(folder: Path, *options: str) -> Iterator[tuple[Path, int, float]]:
-    """A node without a runtime: its run directory, its supervisor's pid, and the seconds until all were ready."""
+    """A node over a runtime in memory: its run directory, its supervisor's pid, and the seconds until all were ready."""
     run_dir, manifests = folder / "run", folder / "manifests"
     manifests.mkdir(parents=True)
     command = [
         *(sys.executable, "-m", "shared.cli.main", "run", f"--run-dir={run_dir}", *options),
         *("--hostname-override=bench", f"--root-dir={folder}/root", f"--cert-dir={folder}/pki"),
-        *(f"--pod-manifest-path={manifests}", f"--container-runtime-endpoint=unix://{folder}/none.sock"),
+        *(f"--pod-manifest-path={manifests}", f"--container-runtime-endpoint=unix://{folder}/runtime.sock"),
         *("--address=127.0.0.1", f"--port={free_port()}", f"--healthz-port={free_port()}", "--read-only-port=0"),
         *("--cgroups-per-qos=false", "--enforce-node-allocatable=", "--make-iptables-util-chains=false"),
         *("--fail-cgroupv1=false", "--fail-swap-on=false"),
     ]
     began = time.monotonic()
-    with (folder / "output").open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
+    with (
+        served_runtime(folder / "runtime.sock"),
+        (folder / "output").open("wb") as output,
+        subprocess.Popen(command, stdout=output, stderr=output) as process,
+    ):
         try:
             answers = wait_ready(run_dir, SERVICES, wait_s=READY_S)
             late = [answer.service for answer in answers.values() if not answer.ready]

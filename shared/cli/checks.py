@@ -18,6 +18,7 @@ from shared.config import Config
 from shared.errors import Fatal, OctoletError
 from shared.messages.base import Service
 from shared.supervision.layout import lock_path, supervisor_lock
+from shared.supervision.notify import WatchdogTooShort, notifier_from_environment
 from shared.supervision.takeover import holder, is_held
 
 _ROOT_UID: Final = 0
@@ -25,7 +26,7 @@ _ROOT_UID: Final = 0
 
 def problems(config: Config, run_dir: Path) -> list[str]:
     """Everything that forbids a start. Looks only, changes nothing."""
-    found = [*_check_user(), *_check_run_dir(run_dir)]
+    found = [*_check_user(), *_check_watchdog(), *_check_run_dir(run_dir)]
     if not found:
         found = [*_check_supervisor(run_dir), *_check_ports(config, run_dir)]
     return [*found, *_check_host(config, run_dir)]
@@ -34,6 +35,13 @@ def problems(config: Config, run_dir: Path) -> list[str]:
 def _check_user() -> Iterator[str]:
     if os.geteuid() != _ROOT_UID:
         yield f"octolet needs to run as uid 0 (root). It is being run as {os.geteuid()}"
+
+
+def _check_watchdog() -> Iterator[str]:
+    try:
+        notifier_from_environment()
+    except WatchdogTooShort as error:
+        yield str(error)
 
 
 def _check_run_dir(run_dir: Path) -> Iterator[str]:

@@ -45,7 +45,6 @@ _FLAGS_USED_BY_RUN: Final = frozenset(
         "kubeconfig",
         "hostname_override",
         "lock_file",
-        "exit_on_lock_contention",
         "version",
         "help",
     }

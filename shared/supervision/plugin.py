@@ -25,6 +25,7 @@ from supervisor.states import SupervisorStates
 from shared.supervision import child
 from shared.supervision.hangs import HANG_AFTER_S
 from shared.supervision.layout import DEFAULT_RUN_DIR, supervisor_lock
+from shared.supervision.notify import notifier_from_environment, without_notification
 from shared.supervision.poller import WakefulPoller
 from shared.supervision.preload import preload
 from shared.supervision.process import DaemonProcess, Supervised
@@ -45,6 +46,7 @@ class Supervision:
         self._preloading = preloading
         self._hang_s = hang_s
         self._log = supervisord.options.logger
+        self._notifier = notifier_from_environment()
         self._takeover = Takeover(run_dir, self._log.warn)
         self._daemons: list[DaemonProcess] = []
         self._looked_mono = time.monotonic()
@@ -89,10 +91,14 @@ class Supervision:
     def next_due(self) -> float | None:
         """See `poller.Owner`."""
         dues = [daemon.waiting_until for daemon in self._daemons]
-        return min((due for due in [self._takeover.due_mono, *dues] if due is not None), default=None)
+        dues += [self._takeover.due_mono, self._notifier.next_mono]
+        return min((due for due in dues if due is not None), default=None)
 
     def on_pass(self, now: float) -> None:
         """See `poller.Owner`."""
+        self._notifier.beat(now)
+        if all(daemon.pid for daemon in self._daemons):
+            self._notifier.ready()
         if now - self._looked_mono >= LOOK_EVERY_S:
             self._looked_mono = now
             for daemon in self._daemons:
@@ -113,6 +119,7 @@ class Supervision:
                 self._daemons.append(DaemonProcess.adopt(process, supervised))
 
     def _stop_all(self) -> None:
+        self._notifier.stopping()
         for group in self._supervisord.process_groups.values():
             group.stop_all()  # all at once; supervisord alone would stop one group after the other
 
@@ -138,6 +145,7 @@ class Supervision:
 
     def _become(self, filename: str, argv: list[str], env: dict[str, str]) -> NoReturn:
         """The child's last step, in place of `execve`."""
+        env = without_notification(env)
         module = child.module_of(argv, self._package)
         if module is not None:
             child.join_output(self._output_fd)

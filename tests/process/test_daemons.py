@@ -1,6 +1,9 @@
-"""All eight daemons under `octolet run` and under plain supervisord. No container runtime is there: daemons that need
-one are degraded, and must behave all the same."""
+"""All eight daemons under `octolet run` and under plain supervisord, with a static pod in a runtime that is in memory.
 
+What each test ends with: whatever was killed, no container was made, stopped or removed for it.
+"""
+
+import json
 import os
 import signal
 import socket
@@ -9,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,14 +20,23 @@ import pytest
 from shared.cli.readiness import wait_ready
 from shared.config.resolve import resolve
 from shared.config.settings import write_settings
+from shared.cri import api
 from shared.messages.base import Service
 from shared.supervision.configuration import Supervisor
 from tests.process.harness import ROOT, Supervised, kill, plain_supervisord, wait_for
+from tests.process.runtime import served_runtime
+from tests.shared.cri.fake_runtime import FakeRuntime
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 NAMES = tuple(service.value for service in Service)
 FATAL = 200
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web"},
+    "spec": {"containers": [{"name": "c", "image": "example.com/web:1", "command": ["sleep", "100000"]}]},
+}
 
 
 def free_port() -> int:
@@ -33,14 +46,16 @@ def free_port() -> int:
 
 
 def flags(folder: Path) -> list[str]:
-    """A node that touches nothing of this machine: own folders, loopback, no cgroups, no runtime."""
-    (folder / "manifests").mkdir(exist_ok=True)
+    """A node that touches nothing of this machine: own folders, loopback, no cgroups."""
+    manifests = folder / "manifests"
+    manifests.mkdir(exist_ok=True)
+    (manifests / "web.json").write_text(json.dumps(POD))
     return [
         "--hostname-override=node1",
         f"--root-dir={folder}/root",
         f"--cert-dir={folder}/pki",
         f"--pod-manifest-path={folder}/manifests",
-        f"--container-runtime-endpoint=unix://{folder}/no-runtime.sock",
+        f"--container-runtime-endpoint=unix://{folder}/runtime.sock",
         "--address=127.0.0.1",
         f"--port={free_port()}",
         f"--healthz-port={free_port()}",
@@ -53,10 +68,35 @@ def flags(folder: Path) -> list[str]:
     ]
 
 
-def octolet(folder: Path) -> Supervised:
+@contextmanager
+def octolet(folder: Path) -> Iterator[Supervised]:
+    """A node with its pod running; at the end its containers must be the ones of the start."""
     run_dir = folder / "run"
     command = [sys.executable, "-m", "shared.cli.main", "run", "--run-dir", str(run_dir), *flags(folder)]
-    return Supervised(folder, run_dir, NAMES, command)
+    with (
+        served_runtime(folder / "runtime.sock") as runtime,
+        Supervised(folder, run_dir, NAMES, command) as node,
+        undisturbed(node, runtime),
+    ):
+        yield node
+
+
+@contextmanager
+def undisturbed(node: Supervised, runtime: FakeRuntime) -> Iterator[None]:
+    """Wait until all is up and the pod runs; check at the end that nobody touched it."""
+    wait_all_ready(node)
+    wait_for("the pod's container runs", lambda: running_containers(runtime), 30)
+    before, sandboxes = running_containers(runtime), sorted(runtime.sandboxes)
+    yield
+    assert running_containers(runtime) == before
+    assert sorted(runtime.sandboxes) == sandboxes
+    assert len(runtime.containers) == 1
+
+
+def running_containers(runtime: FakeRuntime) -> list[str]:
+    return sorted(
+        container for container, (_, status) in runtime.containers.items() if status.state == api.CONTAINER_RUNNING
+    )
 
 
 def wait_all_ready(node: Supervised, wait_s: float = 60.0) -> dict[str, int]:
@@ -68,11 +108,10 @@ def wait_all_ready(node: Supervised, wait_s: float = 60.0) -> dict[str, int]:
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervised]:
     with octolet(tmp_path_factory.mktemp("node")) as node:
-        wait_all_ready(node)
         yield node
 
 
-def test_all_eight_become_ready_without_a_runtime(running: Supervised) -> None:
+def test_all_eight_become_ready(running: Supervised) -> None:
     command = [sys.executable, "-m", "shared.cli.main", "ready", "--wait", "30", "--run-dir", str(running.run_dir)]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
     titles = {Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").decode() for pid in running.wait_all().values()}
@@ -164,7 +203,11 @@ def test_plain_supervisord_runs_the_daemons_and_replaces_one_that_hangs(tmp_path
         arguments=("--run-dir", str(run_dir)),
         hang_s=5.0,
     )
-    with plain_supervisord(tmp_path, supervisor) as node:
+    with (
+        served_runtime(tmp_path / "runtime.sock") as runtime,
+        plain_supervisord(tmp_path, supervisor) as node,
+        undisturbed(node, runtime),
+    ):
         before = wait_all_ready(node)
         kill(before["prober"], signal.SIGSTOP)
         after = node.wait_new("prober", before["prober"], timeout_s=30)
