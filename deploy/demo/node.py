@@ -169,6 +169,7 @@ def stop() -> None:
                 console.print(f"the runtime did not remove what is left of the pod: {error}")
     if stop_ours():
         console.print("[green]✓[/] the containerd that was started here stopped")
+    _unmount_root()
     if pid is None:
         console.print("octolet was not running")
 
@@ -183,6 +184,13 @@ def clean() -> None:
         raise DemoFailed(f"still mounted, unmount first: {' '.join(ours)}")
     for folder in (STATE, LAYOUT.volatile, RUN_DIR):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unmount_root() -> None:
+    """The root directory is mounted on itself, as the kubelet does it, and stays so while pods run on."""
+    root = str(STATE / "kubelet")
+    if any(line.split()[1] == root for line in Path("/proc/self/mounts").read_text().splitlines()):
+        subprocess.run(["umount", root], check=False)
 
 
 def _octolet_pid() -> int | None:

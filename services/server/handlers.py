@@ -31,12 +31,14 @@ _GET = frozenset({"GET"})
 class Handlers:
     """The route handlers; every one takes the request and the variable parts of its path."""
 
-    def __init__(self, bus: Bus, pods: Pods, health: Health, stats: StatsCollector, settings_dir: Path) -> None:
+    def __init__(
+        self, bus: Bus, pods: Pods, health: Health, stats: StatsCollector, configuration: dict[str, object]
+    ) -> None:
         self.bus = bus
         self.pods = pods
         self.health = health
         self.stats = stats
-        self.settings_dir = settings_dir
+        self.configuration = configuration
 
     def routes(self) -> tuple[Route, ...]:
         """All routes of 10250; the read-only port has the same without debugging handlers."""
@@ -101,11 +103,10 @@ class Handlers:
 
     async def configz(self, request: Request, _: tuple[str, ...]) -> Response:
         """The effective configuration as `octolet run` resolved it; none when this daemon was started by hand."""
-        try:
-            configured = await asyncio.to_thread((self.settings_dir / "kubeletconfiguration.json").read_bytes)
-        except FileNotFoundError:
+        if not self.configuration:
             return text(404, "404: Page Not Found")
-        return json(b'{"kubeletconfig":' + configured.strip() + b"}", ("x-content-type-options", "nosniff"))
+        document = msgspec.json.encode({"kubeletconfig": self.configuration})
+        return json(document, ("x-content-type-options", "nosniff"))
 
     async def container_logs(self, request: Request, path: tuple[str, ...]) -> Response:
         namespace, name, container = path

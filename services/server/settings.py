@@ -36,5 +36,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`tlsMinVersion`: VersionTLS12 (the default) or VersionTLS13"""
     tls_cipher_suites: list[str] = []
     """`tlsCipherSuites`"""
+    kubelet_configuration: dict[str, object] = {}
+    """the whole effective KubeletConfiguration as `/configz` shows it; empty when this daemon was started by hand"""
     kubeconfig: str = ""
     """flag `--kubeconfig`; empty: standalone, so webhook authentication and authorization are impossible"""

@@ -54,7 +54,7 @@ def _handlers(ctx: Context[ServerSettings], cri: RuntimeClient) -> Handlers:
     peers: dict[str, TableView[DaemonState]] = {
         peer: bus.follow(DAEMON, owner=peer) for peer in Service if peer != Service.SERVER
     }
-    return Handlers(bus, pods, Health(peers, {}), stats, ctx.run_dir / "settings")
+    return Handlers(bus, pods, Health(peers, {}), stats, settings.kubelet_configuration)
 
 
 async def _serve_pods(ctx: Context[ServerSettings], stack: AsyncExitStack, handlers: Handlers) -> None:

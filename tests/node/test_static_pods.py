@@ -108,7 +108,7 @@ def test_init_containers_run_in_order_before_the_rest(node: Agent) -> None:
 
 
 def test_memory_and_disk_volumes_and_host_paths_are_mounted(node: Agent, tmp_path: Path) -> None:
-    (tmp_path / "given").write_text("from the host")
+    (tmp_path / "given").write_text("from the host\n")
     node.add(
         "volumes",
         command="mount | grep -c 'tmpfs on /memory'; cat /host/given; touch /disk/x; exec sleep 100000",
@@ -126,7 +126,7 @@ def test_memory_and_disk_volumes_and_host_paths_are_mounted(node: Agent, tmp_pat
         },
     )
     node.wait(lambda: node.is_running("volumes"), WAIT_S, "Running")
-    assert node.get("/containerLogs/default/volumes-node1/c") == b"1\nfrom the host"
+    assert node.get("/containerLogs/default/volumes-node1/c") == b"1\nfrom the host\n"
 
 
 def test_a_readiness_probe_decides_ready_and_a_liveness_probe_restarts(node: Agent) -> None:
