@@ -4,8 +4,11 @@ import os
 from pathlib import Path
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
     """Make `path` hold exactly `data`, durably: a reader or a crash sees the old content or the new, never a mixture.
+
+    Not `durable`: it survives any end of this process but not a loss of power. That is enough for what means nothing
+    after a boot, and does not wait for the disk.
 
     Temporary file beside it, fsync, rename, fsync of the folder. The folder must exist. One writer per path (the
     temporary name is fixed, so that crashes leave at most one behind). Blocks for the disk's flush: call it from a
@@ -18,11 +21,13 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o600) -> None:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
     temporary.replace(path)
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -35,11 +35,12 @@ class Checkpoint(Generic[T]):
     """A value of type `kind` at `path`. No I/O until asked; the calls block for the disk.
 
     `version` counts changes of meaning; a file of another version is foreign. Fields may be added with defaults
-    without a new version.
+    without a new version. `durable` false: see `write_atomic`.
     """
 
-    def __init__(self, path: Path, version: int = 1, *, kind: type[T]) -> None:
+    def __init__(self, path: Path, version: int = 1, *, kind: type[T], durable: bool = True) -> None:
         self.path = path
+        self._durable = durable
         self._version = version
         self._kind: Any = kind
         self._name = getattr(kind, "__name__", str(kind))
@@ -49,7 +50,7 @@ class Checkpoint(Generic[T]):
         body = msgspec.json.encode(value)
         header = _Header(FORMAT, self._name, self._version, hashlib.sha256(body).hexdigest())
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomic(self.path, msgspec.json.encode(header) + b"\n" + body + b"\n")
+        write_atomic(self.path, msgspec.json.encode(header) + b"\n" + body + b"\n", durable=self._durable)
 
     def load(self) -> T | None:
         """The value that was saved last; None when there is none.

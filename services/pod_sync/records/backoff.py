@@ -12,7 +12,7 @@ class BackoffFile:
     """The one holder of `CrashLoops`; every change is written before `update` returns."""
 
     def __init__(self, path: Path) -> None:
-        self._file: Checkpoint[dict[str, Entry]] = Checkpoint(path, kind=dict[str, Entry])
+        self._file: Checkpoint[dict[str, Entry]] = Checkpoint(path, kind=dict[str, Entry], durable=False)
         self.loops = CrashLoops({})
 
     def load(self) -> None:

@@ -16,7 +16,7 @@ _SAFE_UID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 
 
 class RecordFolder(Generic[T]):
-    """Values of type `kind` by UID. The calls block for the disk, which is tmpfs in production.
+    """Values of type `kind` by UID. A write does not wait for the disk: a loss of power ends what it speaks of, too.
 
     A value that cannot be written is logged and lost at the next restart; it never stops the daemon.
     """
@@ -72,4 +72,4 @@ class RecordFolder(Generic[T]):
     def _file(self, uid: str) -> Checkpoint[T]:
         if not _SAFE_UID.fullmatch(uid):
             raise OSError(f"pod UID {uid!r} is no file name")
-        return Checkpoint(self._path(uid), self._version, kind=self._kind)
+        return Checkpoint(self._path(uid), self._version, kind=self._kind, durable=False)
