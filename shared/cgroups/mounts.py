@@ -64,11 +64,13 @@ def parse_mountinfo(text: str, *, base: str = "/sys/fs/cgroup", driver: Driver =
         where = fields[4].encode().decode("unicode_escape")
         if kind[0] == "cgroup2" and where == base:
             return Hierarchies(version=2, root=Path(where), mounts={_UNIFIED: Path(where)}, driver=driver)
+        if kind[0] == "cgroup2":
+            v1.setdefault(_UNIFIED, Path(where))  # runtimes put containers there too, without controllers
         if kind[0] == "cgroup":
             for option in kind[2].split(","):
                 if option in _V1_OPTIONS:
                     v1.setdefault(_V1_OPTIONS[option], Path(where))
-    if not v1:
+    if not v1.keys() - {_UNIFIED}:
         raise Fatal("no cgroup hierarchy is mounted")
     return Hierarchies(version=1, root=Path(base), mounts=v1, driver=driver)
 

@@ -25,6 +25,7 @@ CONTAINER_NAME_LABEL: Final = "io.kubernetes.container.name"
 UNKNOWN_AGE_S: Final = 60.0
 """what belongs to a pod that nobody knows must be this old: the pod may be so new that its row is still on its way"""
 STOP_TIMEOUT_S: Final = 2
+MAX_REMEMBERED: Final = 1000
 
 
 class Collector:
@@ -47,6 +48,8 @@ class Collector:
         self._policy = policy
         self._metrics, self._log = observers
         self._lock = asyncio.Lock()
+        self._removed: dict[str, None] = {}
+        """ids that were removed lately, oldest first: pleg's table still shows them for a moment"""
 
     async def collect(self, *, all_stopped: bool = False) -> None:
         """One collection of everything. `all_stopped`: pods that will not run again lose their containers too.
@@ -85,7 +88,11 @@ class Collector:
         if row is None or not self._pods.complete:
             return
         async with self._lock:
-            dead = [DeadContainer(c.id, uid, c.name, c.created_at_ns) for c in row.containers if c.state == "exited"]
+            dead = [
+                DeadContainer(c.id, uid, c.name, c.created_at_ns)
+                for c in row.containers
+                if c.state == "exited" and c.id not in self._removed
+            ]
             fates = self.fates({uid: min((c.created_at_ns for c in dead), default=time.time_ns())})
             plan = core.plan_containers(dead, fates, self._policy, time.time_ns())
             if errors := await self._each(plan, self._remove_container):
@@ -148,6 +155,9 @@ class Collector:
             pass
         except OctoletError as error:
             raise Transient(f"remove container {container.id} (pod {container.pod_uid}): {error}") from error
+        self._removed[container.id] = None
+        while len(self._removed) > MAX_REMEMBERED:
+            del self._removed[next(iter(self._removed))]
         self._metrics.removed.labels("container").inc()
         self._log.info("container.removed", container_id=container.id, pod_uid=container.pod_uid, name=container.name)
 

@@ -36,6 +36,7 @@ def test_a_v1_machine_has_one_per_controller_even_with_a_bare_v2_beside_them() -
         "blkio",
         "pids",
         "systemd",
+        "unified",
     }
     assert found.directory(CgroupName(("k",)), "memory") == Path("/sys/fs/cgroup/memory/k")
     assert found.missing() == []
@@ -44,8 +45,8 @@ def test_a_v1_machine_has_one_per_controller_even_with_a_bare_v2_beside_them() -
 def test_controllers_that_share_a_mount_share_a_directory() -> None:
     found = parse_mountinfo(SYSTEMD_V1)
     assert found.mounts["cpu"] == found.mounts["cpuacct"]
-    assert set(found.mounts) == {"cpu", "cpuacct", "memory", "cpuset", "systemd"}
-    assert len(found.directories(CgroupName(("k",)))) == 4
+    assert set(found.mounts) == {"cpu", "cpuacct", "memory", "cpuset", "systemd", "unified"}
+    assert len(found.directories(CgroupName(("k",)))) == 5
 
 
 def test_a_v1_machine_without_the_memory_controller_is_told_so() -> None:
@@ -59,6 +60,8 @@ def test_a_v1_machine_without_the_memory_controller_is_told_so() -> None:
 def test_a_machine_without_cgroups_is_refused() -> None:
     with pytest.raises(Fatal, match="no cgroup hierarchy"):
         parse_mountinfo("22 1 0:20 / /proc rw - proc proc rw\n")
+    with pytest.raises(Fatal, match="no cgroup hierarchy"):
+        parse_mountinfo("36 35 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
 
 
 def test_the_systemd_driver_names_directories_by_slices() -> None:
