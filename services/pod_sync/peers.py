@@ -5,6 +5,8 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol, TypeVar
 
+import structlog
+
 from services.pod_sync.ports import Waited
 from shared.bus import Bus, TableView
 from shared.errors import Transient
@@ -119,29 +121,30 @@ class BusPeers:
         return await self._bus.call(PREPARE_POD, PreparePod(pod=pod), CALL_TIMEOUT_S)
 
     async def prepare_container(self, uid: str, container: str) -> ContainerExtras:
-        """What managers add to a container. Raises OctoletError."""
+        """What managers add to a container. Raises OctoletError: an end of the pod must not wait for this answer."""
         request = PrepareContainer(pod_uid=uid, container=container)
-        return await self._until_answered(
-            "container_manager", lambda: self._bus.call(PREPARE_CONTAINER, request, CALL_TIMEOUT_S)
-        )
+        return await self._bus.call(PREPARE_CONTAINER, request, CALL_TIMEOUT_S)
 
     async def unprepare(self, uid: str) -> None:
         request = UnpreparePod(pod_uid=uid)
         await self._until_answered("container_manager", lambda: self._bus.call(UNPREPARE_POD, request, CALL_TIMEOUT_S))
+
+    def report(self) -> None:
+        """Say which peers are away."""
+        for view in (self.pod_resources, self.pod_volumes, self.probe_results, self.health):
+            text = None if view.connected else f"{view.owner} is away; waiting for it"
+            self._degraded(view.owner, text)
 
     async def _until_answered(self, peer: str, ask: Callable[[], Awaitable[R]]) -> R:
         """Ask again while the peer is away. Raises the answers that are errors of another class than Transient."""
         pause_s = RETRY_FIRST_S
         while True:
             try:
-                reply = await ask()
+                return await ask()
             except Transient as error:
-                self._degraded(peer, f"ask {peer}: {error}")
+                structlog.get_logger().debug("peer.not_answering", peer=peer, error=str(error))
                 await asyncio.sleep(pause_s * (1.0 + random.random()))
                 pause_s = min(pause_s * 2, RETRY_MAX_S)
-            else:
-                self._degraded(peer, None)
-                return reply
 
 
 async def wait_row(

@@ -33,6 +33,10 @@ class Peers(Protocol):
         """Wait until container_manager has made, or could not make, the pod's group."""
         ...
 
+    async def prepare(self, pod: Pod) -> PodResources:
+        """Have the pod's group made once more. Raises OctoletError."""
+        ...
+
     async def wait_volumes(self, uid: str, cancel: asyncio.Event, timeout_s: float) -> Waited:
         """Wait until all volumes of the pod are mounted."""
         ...

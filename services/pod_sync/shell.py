@@ -1,5 +1,7 @@
 """The process: joins the engine to the bus, the runtime and the sources."""
 
+import asyncio
+import contextlib
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +42,9 @@ from shared.messages.pod_sync import KILL_POD, POD_STATUS, PODS
 from shared.messages.prober import ContainerProbes, ProbeOutcome
 from shared.service import Context
 
+READY_PATIENCE_S: Final = 3.0
+"""how long to wait for the first listing of the runtime before being ready without it"""
+REPORT_PERIOD_S: Final = 1.0
 FILE: Final = "file"
 HTTP: Final = "http"
 
@@ -69,6 +74,7 @@ class PodSync:
         self._pods = ctx.bus.own(PODS)
         self._statuses = ctx.bus.own(POD_STATUS)
         self._runtime_pods = ctx.bus.follow(RUNTIME_PODS)
+        self._synced = asyncio.Event()
         self._peers = BusPeers(ctx.bus, ctx.degraded)
         self._images = ImageManager(cri, _pull_settings(settings))
         facts = FactsOfNode(settings, self._peers, ctx.bus.follow(NODE_RESOURCES))
@@ -126,6 +132,7 @@ class PodSync:
         ctx.bus.answer(KILL_POD, kills.handle)
         ctx.spawn("admit", self._admit())
         self._watch_sources()
+        ctx.spawn("readiness", self._be_ready())
         ctx.spawn("keep house", engine.intake.keep_house_for_ever(self._is_synced, self._housekept))
 
     def _watch_sources(self) -> None:
@@ -148,6 +155,16 @@ class PodSync:
         """What is under way is cut off, as a crash would cut it off."""
         self._engine.dispatcher.close()
 
+    async def _be_ready(self) -> None:
+        """Ready when all is known; a peer that does not come does not keep this daemon from being ready."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(READY_PATIENCE_S):
+                await self._synced.wait()
+        self._ctx.ready()
+        while True:
+            self._peers.report()
+            await asyncio.sleep(REPORT_PERIOD_S)
+
     async def _admit(self) -> None:
         """Nothing is admitted before the runtime was listed: what runs already is known by that."""
         await self._runtime_pods.wait(lambda view: view.complete)
@@ -162,7 +179,7 @@ class PodSync:
         self._pods.mark(complete=True)
         self._statuses.mark(complete=True)
         self._images.forget_expired()
-        self._ctx.ready()
+        self._synced.set()
 
     def _on_runtime_pod(self, change: Change[RuntimePod]) -> None:
         self._engine.runtime_changed(change.key)

@@ -33,10 +33,11 @@ class Limits:
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """The delay that holds for the next restart, and when it was set (wall seconds)."""
+    """The delay that holds for the next restart, and when it was set; `after` is the end after which it was. Wall seconds."""
 
     delay_s: float
     updated_at: float
+    after: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class CrashLoops:
         entry = self.entries.get(key)
         fresh = entry is None or _expired(entry, finished_at)
         delay = limits.initial_s if entry is None or fresh else min(entry.delay_s * 2, limits.max_s)
-        return CrashLoops({**self.entries, key: Entry(delay, now)})
+        return CrashLoops({**self.entries, key: Entry(delay, now, finished_at)})
 
     def without_expired(self, now: float) -> "CrashLoops":
         """Without entries that were not used for twice the time after which they expire."""

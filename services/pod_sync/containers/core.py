@@ -7,6 +7,7 @@ started would be planned again.
 from dataclasses import replace as _replace
 
 from services.pod_sync.containers.core_init import compute_init_actions
+from services.pod_sync.containers.core_reset import plan_reset
 from services.pod_sync.containers.core_restart import (
     newest,
     restarts_on_failure,
@@ -21,12 +22,17 @@ from shared.messages.pleg import ContainerState, RuntimePod
 from shared.messages.prober import ProbeOutcome
 
 
-def compute_pod_actions(pod: Pod, seen: RuntimePod | None, probes: Probes) -> PodActions:
-    """What this pod needs now. An empty plan means that it is as it should be."""
+def compute_pod_actions(pod: Pod, seen: RuntimePod | None, probes: Probes, *, resetting: bool = False) -> PodActions:
+    """What this pod needs now. An empty plan means that it is as it should be.
+
+    `resetting`: its condition AllContainersRestarting is true.
+    """
     decision = sandbox_decision(pod, seen)
     if decision.create or seen is None:
         return _with_new_sandbox(pod, seen, decision)
     base = PodActions(sandbox_id=decision.sandbox_id, attempt=decision.attempt)
+    if resetting and (reset := plan_reset(pod, seen, base)) is not None:
+        return reset
     ephemeral = tuple(c.name for c in pod.spec.ephemeral_containers if newest(seen, c.name) is None)
     init = compute_init_actions(pod, seen, decision.sandbox_id, probes)
     if init.kill_pod or not init.initialized:

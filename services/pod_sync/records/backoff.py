@@ -14,9 +14,15 @@ class BackoffFile:
     def __init__(self, path: Path) -> None:
         self._file: Checkpoint[dict[str, Entry]] = Checkpoint(path, kind=dict[str, Entry], durable=False)
         self.loops = CrashLoops({})
+        self._resumable: dict[str, float] = {}
 
     def load(self) -> None:
         self.loops = CrashLoops(self._file.load() or {})
+        self._resumable = {key: entry.after for key, entry in self.loops.entries.items()}
+
+    def resume(self, key: str, finished_at: float) -> bool:
+        """Whether a former life of this process let the container start after that end, and did not get to it. Once."""
+        return self._resumable.pop(key, None) == finished_at
 
     def update(self, loops: CrashLoops) -> None:
         """A value that cannot be written is logged and lost at the next restart."""

@@ -103,7 +103,8 @@ class PlanRun:
         state = self._instance(kill.container_id)
         if state is None:
             return
-        order = KillOrder(message=kill.message, reason=_KILL_REASONS.get(kill.why, KillReason.OTHER))
+        grace_s = 0 if kill.why is Why.RESTART_ALL else None
+        order = KillOrder(message=kill.message, reason=_KILL_REASONS.get(kill.why, KillReason.OTHER), grace_s=grace_s)
         await self.parts.runtime.kill_container(KillTarget.of(state, self.pod), order, event=event)
         self.clock.acted()
 
@@ -191,6 +192,8 @@ class PlanRun:
             return False
         key = backoff_key(self.pod, container)
         finished_at, now = exited.finished_at_ns / 1e9, self.parts.wall()
+        if self.parts.backoff.resume(key, finished_at):
+            return False
         loops = self.parts.backoff.loops
         until = loops.wait_until(key, finished_at, now)
         if until is None:

@@ -8,9 +8,11 @@ from services.pod_sync.runs.acting import PlanRun
 from services.pod_sync.runs.parts import ActClock, Parts
 from services.pod_sync.runtime.model import NORMAL, WARNING
 from services.pod_sync.status import deadline
+from services.pod_sync.status.conditions import RESTARTING, is_true
 from services.pod_sync.status.deadline import past_deadline
 from services.pod_sync.workers.dispatcher import RunResult
 from services.pod_sync.workers.model import Cancelled, Done, Failed, NetworkNotReady
+from shared.errors import OctoletError
 from shared.kube.pods import host_network
 from shared.kube.types import Pod
 from shared.messages.container_manager import PodCgroupPhase
@@ -35,14 +37,15 @@ async def sync_pod(parts: Parts, pod: Pod, cancel: asyncio.Event) -> RunResult:
     if network_error is not None and not host_network(pod):
         event(None, WARNING, "NetworkNotReady", f"network is not ready: {network_error}")
         return RunResult(NetworkNotReady())
-    if compute_pod_actions(pod, seen, parts.peers.probes()).nothing:
+    resetting = is_true(status.conditions, RESTARTING)
+    if compute_pod_actions(pod, seen, parts.peers.probes(), resetting=resetting).nothing:
         return RunResult(Done())
     waited = await _wait_ready(parts, pod, cancel)
     if waited is not None:
         return waited
     seen = parts.observations.latest(uid).pod  # the wait may have been long
     clock = ActClock(parts.now)
-    plan = compute_pod_actions(pod, seen, parts.peers.probes())
+    plan = compute_pod_actions(pod, seen, parts.peers.probes(), resetting=resetting)
     outcome = await PlanRun(parts, pod, seen, cancel, clock).run(plan)
     if not isinstance(outcome, Done | Cancelled):
         await parts.statuses.update(uid, StatusInputs(pod=pod, seen=parts.observations.latest(uid).pod))
@@ -58,9 +61,11 @@ async def _wait_ready(parts: Parts, pod: Pod, cancel: asyncio.Event) -> RunResul
         return RunResult(Cancelled())
     resources = parts.peers.resources(uid)
     if resources is not None and resources.phase is PodCgroupPhase.FAILED:
-        text = f"unable to ensure pod container exists: {resources.error}"
-        event(None, WARNING, "FailedCreatePodContainer", text)
-        return RunResult(Failed())
+        error = await _prepare_again(parts, pod)
+        if error is not None:
+            text = f"unable to ensure pod container exists: {error}"
+            event(None, WARNING, "FailedCreatePodContainer", text)
+            return RunResult(Failed())
     waited = await parts.peers.wait_volumes(uid, cancel, parts.volumes_timeout_s)
     match waited:
         case Waited.DONE:
@@ -69,3 +74,12 @@ async def _wait_ready(parts: Parts, pod: Pod, cancel: asyncio.Event) -> RunResul
             return RunResult(Cancelled())
         case Waited.TIMED_OUT:  # what is wrong with which volume, volume_manager's own events say
             return RunResult(Failed())
+
+
+async def _prepare_again(parts: Parts, pod: Pod) -> str | None:
+    """What kept the pod's group from being made may be over. The error if it is not."""
+    try:
+        resources = await parts.peers.prepare(pod)
+    except OctoletError as error:
+        return str(error)
+    return resources.error if resources.phase is PodCgroupPhase.FAILED else None

@@ -139,6 +139,9 @@ class FakePeers:
     async def wait_resources(self, uid: str, cancel: asyncio.Event) -> Waited:
         return await self._wait(lambda: _phase(self._resources.get(uid)) in ("ready", "failed"), cancel, None)
 
+    async def prepare(self, pod: Pod) -> PodResources:
+        return self._resources[pod.metadata.uid]
+
     async def wait_volumes(self, uid: str, cancel: asyncio.Event, timeout_s: float) -> Waited:
         return await self._wait(lambda: _phase(self._volumes.get(uid)) == "mounted", cancel, timeout_s)
 

@@ -133,6 +133,22 @@ def test_a_container_that_keeps_exiting_is_started_with_growing_pauses(tmp_path:
     play(tmp_path, story)
 
 
+def test_a_start_that_a_crash_cut_off_is_not_made_to_wait(tmp_path: Path) -> None:
+    async def story(node: Node) -> None:
+        node.write(static_pod("u1"))
+        await until(lambda: ("u1", "c0") in node.world.running())
+        container = node.world.newest("u1", "c0")
+        assert container is not None
+        node.world.end(container.id, 1)
+        await until(lambda: len(node.life.parts.backoff.loops.entries) == 1)
+        node.crash()
+        assert ("u1", "c0", 1) not in node.world.starts
+        node.restart()
+        await until(lambda: ("u1", "c0", 1) in node.world.starts, within_s=3.0)
+
+    play(tmp_path, story)
+
+
 def test_why_a_container_waits_is_remembered_until_it_starts(tmp_path: Path) -> None:
     async def story(node: Node) -> None:
         node.world.fail_start["c0"] = StartError("ErrImagePull", "no such image")
