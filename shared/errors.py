@@ -43,4 +43,6 @@ class Unsupported(Invalid):
 
 
 class Fatal(OctoletError):
-    """This process cannot go on."""
+    """This process cannot go on. `exit_code` is what it ends with."""
+
+    exit_code: int = 1

@@ -75,7 +75,7 @@ class Eviction:
             thresholds,
             self.reader,
             ctx.bus.own(NODE_PRESSURE),
-            Checkpoint(ctx.run_dir / "state" / "eviction", version=1, kind=State),
+            Checkpoint(ctx.run_dir / "state" / "eviction", version=1, kind=State, durable=False),
             transition_s=settings.eviction_pressure_transition_period_s,
         )
         volumes = ctx.bus.follow(VOLUME_USAGE)

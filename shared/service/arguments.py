@@ -29,7 +29,7 @@ def parse_arguments(service: str, about: str, argv: Sequence[str] | None = None)
         prog=f"python -m services.{service}",
         description=about,
         epilog="Exit codes: 0 stopped by a signal, 1 an unexpected error (see the log), 2 wrong arguments or settings, "
-        "75 this service runs already in that run folder.",
+        "or another agent has what this one needs alone, 75 this service runs already in that run folder.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(

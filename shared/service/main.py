@@ -94,7 +94,7 @@ def _run(name: str, settings: S, serve: Serve[S], arguments: Arguments) -> int:
             exc_info=None if plain else error,
             pid=os.getpid(),
         )
-        return EXIT_CRASHED
+        return first.exit_code if isinstance(first, Fatal) else EXIT_CRASHED
     log.info("service.stopped", pid=os.getpid())
     return 0
 

@@ -3,16 +3,22 @@
 import asyncio
 import contextlib
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from services.container_manager.cgroups.cgroupfs import CgroupFs
+from services.container_manager.cgroups.claim import GroupClaim
+from services.container_manager.cgroups.model import Limits
 from services.container_manager.settings import ContainerManagerSettings
 from services.container_manager.shell import make_policy, reservations, serve
+from services.container_manager.usage.reader import UsageReader
 from shared.bus import Bus
 from shared.cgroups.formulas import shares, weight
 from shared.cgroups.names import CgroupName, Driver, PodGroups, QosClass
@@ -252,9 +258,6 @@ def test_wrong_settings_are_refused_by_name() -> None:
 @pytest.mark.slow
 def test_reading_the_usage_of_250_pods_takes_little(root: CgroupName, fs: CgroupFs, run_dir: Path) -> None:
     """Measured on 2 cores with cgroup v1: 40 ms of CPU time for 250 pods with a container each."""
-    from services.container_manager.cgroups.model import Limits
-    from services.container_manager.usage.reader import UsageReader
-
     groups = PodGroups(root)
     names = [groups.pod(f"u{n}", QosClass.BURSTABLE) for n in range(250)]
     for name in names:
@@ -287,3 +290,24 @@ def test_pods_admitted_one_after_the_other_count_for_the_next_before_any_table_s
                 assert (await bus.call(ADMIT, Admit(pod=burstable("4", "1m")))).admitted
 
     asyncio.run(story())
+
+
+def test_a_second_agents_process_ends_with_2_and_says_why(root: CgroupName, fs: CgroupFs, run_dir: Path) -> None:
+    fs.create(root.child("kubepods"), Limits())
+    claim = GroupClaim(fs.hierarchies.directory(root.child("kubepods"), "memory"))
+    settings = run_dir / "settings.json"
+    settings.write_bytes(msgspec.json.encode(settings_for(root, run_dir)))
+    command = [
+        sys.executable,
+        "-m",
+        "services.container_manager",
+        "--run-dir",
+        str(run_dir),
+        "--settings",
+        str(settings),
+    ]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    claim.release()
+    assert ended.returncode == 2
+    assert "another node agent manages the pods in it" in ended.stderr
+    assert "Traceback" not in ended.stderr

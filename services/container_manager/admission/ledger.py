@@ -28,7 +28,7 @@ class Ledger:
     """
 
     def __init__(self, path: Path) -> None:
-        self._checkpoint = Checkpoint(path, version=1, kind=Grants)
+        self._checkpoint = Checkpoint(path, version=1, kind=Grants, durable=False)
         found = self._checkpoint.load()
         self._grants: dict[str, dict[str, int]] = dict(found.pods) if found is not None else {}
         self._on_their_way = dict.fromkeys(self._grants, time.monotonic())

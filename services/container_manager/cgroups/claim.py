@@ -7,8 +7,14 @@ from pathlib import Path
 from shared.errors import Fatal
 
 
+class GroupTaken(Fatal):
+    """Another living process has it."""
+
+    exit_code = 2
+
+
 class GroupClaim:
-    """Held until `release` or the end of the process. Raises Fatal when another living process has it."""
+    """Held until `release` or the end of the process. Raises GroupTaken."""
 
     def __init__(self, directory: Path) -> None:
         self._descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -16,7 +22,7 @@ class GroupClaim:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._descriptor)
-            raise Fatal(
+            raise GroupTaken(
                 f"claim cgroup {directory}: another node agent manages the pods in it; stop that one, "
                 "or give this one a cgroupRoot of its own"
             ) from error
