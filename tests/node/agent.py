@@ -71,7 +71,18 @@ class Agent:
         ]  # fmt: skip
         with (self.directory / "octolet.log").open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-        self.wait(self.is_ready, timeout_s, "all daemons ready")
+        self.wait(lambda: self.owns_daemons() and self.is_ready(), timeout_s, "all daemons ready")
+
+    def owns_daemons(self) -> bool:
+        """Whether all eight are children of the supervisord that was started last, not of one that has died."""
+        assert self.process is not None
+        parents = set()
+        for pid in self.pids().values():
+            try:
+                parents.add(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]))
+            except FileNotFoundError:
+                return False
+        return len(self.pids()) == len(DAEMONS) and parents == {self.process.pid}
 
     def _config(self) -> dict[str, Any]:
         return {
