@@ -44,6 +44,8 @@ class ContainerManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`memoryReservationPolicy`: None or TieredReservation"""
     cpu_manager_policy: str = "none"
     """`cpuManagerPolicy`; with `none` the pods' group names every online CPU"""
+    protect_kernel_defaults: bool = False
+    """`protectKernelDefaults`: kernel settings that differ from what pods rely on end the start instead of being set"""
     refresh_period_s: float = 60.0
     """how often groups are looked at again and tiers written again (upstream `cm`: 1 min)"""
     kubelet_cgroups: str = ""

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from services.container_manager import kernel
 from services.container_manager.admission.desk import AdmissionDesk
 from services.container_manager.admission.ledger import Ledger
 from services.container_manager.capacity.core import compute_shares, format_resources
@@ -61,6 +62,7 @@ async def serve(ctx: Context[ContainerManagerSettings]) -> None:
     hierarchies = find_hierarchies(policy.driver)
     if missing := hierarchies.missing():
         raise Fatal(f"system validation failed - Following Cgroup subsystem not mounted: {missing}")
+    set_kernel_flags(ctx)
     machine = read_machine(Path(settings.root_dir))
     shares = compute_shares(machine, reservations(settings), enforce_pods="pods" in settings.enforce_node_allocatable)
     metrics = ManagerMetrics(ctx.registry)
@@ -72,6 +74,17 @@ async def serve(ctx: Context[ContainerManagerSettings]) -> None:
         await ctx.stopping.wait()
     finally:
         daemon.release()
+
+
+def set_kernel_flags(ctx: Context[ContainerManagerSettings]) -> None:
+    """See `kernel`. Flags that cannot be written make the daemon degraded: pods run without them, if less well."""
+    if ctx.settings.protect_kernel_defaults:
+        kernel.protect()
+    elif not parse_root(ctx.settings.cgroup_root).parts:
+        try:
+            kernel.tune()
+        except Transient as error:
+            ctx.degraded("kernel", str(error))
 
 
 class ContainerManager:
