@@ -23,7 +23,7 @@ from bench.kills import measure_kills
 from shared.cli.readiness import SERVICES, wait_ready
 from shared.service.lock import ServiceLock
 from shared.supervision.layout import lock_path
-from shared.supervision.takeover import holder
+from shared.supervision.locks import holder
 from tests.process.runtime import served_runtime
 
 READY_S = 60.0

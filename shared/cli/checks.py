@@ -3,7 +3,6 @@
 A container runtime that is not there is not among them: the daemons wait for it.
 """
 
-import fcntl
 import ipaddress
 import os
 import socket
@@ -18,8 +17,8 @@ from shared.config import Config
 from shared.errors import Fatal, OctoletError
 from shared.messages.base import Service
 from shared.supervision.layout import lock_path, supervisor_lock
+from shared.supervision.locks import holder, is_held
 from shared.supervision.notify import WatchdogTooShort, notifier_from_environment
-from shared.supervision.takeover import holder, is_held
 
 _ROOT_UID: Final = 0
 
@@ -125,12 +124,9 @@ def _check_pods_group(config: Config, hierarchies: Hierarchies, run_dir: Path) -
         parts = [part.removesuffix(".slice") for part in parts]
     try:
         group = hierarchies.directory(CgroupName((*parts, KUBEPODS)), "memory")
-        fd = os.open(group, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except (OSError, OctoletError):
+    except OctoletError:
         return
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        yield f"cgroup {group} is managed by another octolet; choose another --cgroup-root or stop that one"
-    finally:
-        os.close(fd)
+    if is_held(group):
+        pid = holder(group)
+        who = f"pid {pid}" if pid else "another octolet"
+        yield f"cgroup {group} is managed by {who}; choose another --cgroup-root or stop that one"

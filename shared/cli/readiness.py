@@ -4,7 +4,6 @@ This speaks the bus' frames itself (see `shared.bus.wire`): loading the whole bu
 `octolet ready` is run in loops. A test asks a real bus, so that the two cannot drift apart.
 """
 
-import fcntl
 import os
 import time
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from typing import Any, Final
 
 import msgpack  # type: ignore[import-untyped]
 import zmq
+
+from shared.supervision.locks import is_held
 
 SERVICES: Final = (
     "pod_sync",
@@ -54,17 +55,7 @@ class Answer:
 
 def is_running(run_dir: Path, service: str) -> bool:
     """Whether a living process holds the service's lock."""
-    try:
-        fd = os.open(run_dir / f"{service}.lock", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+    return is_held(run_dir / f"{service}.lock")
 
 
 def ask(run_dir: Path, services: tuple[str, ...], *, timeout_s: float) -> dict[str, Answer]:

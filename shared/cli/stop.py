@@ -11,7 +11,7 @@ from typing import Final
 
 from shared.cli.options import RUN_DIR_HELP, default_run_dir
 from shared.supervision.layout import supervisor_lock
-from shared.supervision.takeover import holder, is_held
+from shared.supervision.locks import holder, is_held
 
 WAIT_S: Final = 20.0
 """daemons that do not stop are killed after 5 s, so a healthy supervisor needs far less"""

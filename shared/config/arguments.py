@@ -122,7 +122,10 @@ def _ip(text: str) -> str:
 
 
 def _strings(text: str) -> list[str]:
-    return next(csv.reader([text])) if text else []
+    try:
+        return next(csv.reader([text], strict=True)) if text else []
+    except (csv.Error, StopIteration) as error:
+        raise ValueError(f'parsing "{text}": {error}') from error
 
 
 def _pairs(text: str, separator: str, wanted: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ FATAL is not reachable: supervisord counts failed starts only inside the transit
 
 import signal
 import time
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -104,7 +105,13 @@ class DaemonProcess(Subprocess):  # type: ignore[misc]
             return
         if self.state == ProcessStates.STOPPED and (self.laststart or not self.config.autostart):
             return
-        now = time.monotonic()
+        try:
+            self._start_if_due(time.monotonic())
+        except Exception:  # whatever is wrong with one daemon must not end the supervisor of all
+            self.config.options.logger.critical(f"cannot start {self.name}: {traceback.format_exc()}")
+            self.supervised.due_mono = time.monotonic() + restarts.LONGEST_DELAY_S
+
+    def _start_if_due(self, now: float) -> None:
         if now < self.supervised.due_mono:
             return
         self.supervised.blocked = not self.supervised.takeover.is_free(self.name, now)

@@ -5,7 +5,6 @@ is stopped, and its successor started, before the next is touched.
 """
 
 import contextlib
-import fcntl
 import os
 import select
 import signal
@@ -15,40 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from shared.supervision.layout import lock_path
+from shared.supervision.locks import holder, is_held
 
 STOP_WAIT_S: Final = 5.0
 """seconds between SIGTERM and SIGKILL, the same as `stopwaitsecs` of supervisord's own children"""
 COMPLAIN_EVERY_S: Final = 30.0
-
-
-def is_held(path: Path) -> bool:
-    """Whether some process holds the flock on this file. A file that is not there is held by nobody."""
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
-
-
-def holder(path: Path) -> int | None:
-    """The pid written in the lock file, if that process has the file open; None when it cannot be told."""
-    try:
-        pid = int(path.read_text(encoding="ascii").split()[0])
-        lock = path.stat()
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                opened = descriptor.stat()
-                if (opened.st_dev, opened.st_ino) == (lock.st_dev, lock.st_ino):
-                    return pid
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any, Self
 from shared.cli.supervisor_client import supervised_daemons
 from shared.supervision.configuration import Supervisor, render
 from shared.supervision.layout import lock_path
-from shared.supervision.takeover import holder, is_held
+from shared.supervision.locks import holder, is_held
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -107,7 +107,7 @@ def test_a_pods_group_that_another_octolet_manages_is_refused(tmp_path: Path, mo
         assert other.stdout is not None
         other.stdout.readline()
         assert checks.problems(config("--cgroup-root=/"), tmp_path / "run") == [
-            f"cgroup {group} is managed by another octolet; choose another --cgroup-root or stop that one"
+            f"cgroup {group} is managed by pid {other.pid}; choose another --cgroup-root or stop that one"
         ]
         other.communicate()
     assert checks.problems(config("--cgroup-root=/"), tmp_path / "run") == []

@@ -1,6 +1,5 @@
 """Making room for a daemon whose lock somebody else holds. Real processes, real locks."""
 
-import contextlib
 import os
 import select
 import signal
@@ -14,7 +13,8 @@ import pytest
 
 from shared.supervision import takeover
 from shared.supervision.layout import lock_path
-from shared.supervision.takeover import Takeover, holder, is_held
+from shared.supervision.locks import holder, is_held
+from shared.supervision.takeover import Takeover
 
 HOLD = """
 import fcntl, os, signal, sys, time
@@ -23,6 +23,13 @@ fcntl.flock(fd, fcntl.LOCK_EX)
 os.write(fd, f"{os.getpid()}\\n".encode())
 if sys.argv[2] == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if sys.argv[2] == "forked":
+    child = os.fork()
+    if child:
+        os.write(fd, f"{child}\\n".encode())
+        print("held", flush=True)
+        os._exit(0)
+    time.sleep(60)
 print("held", flush=True)
 time.sleep(60)
 """
@@ -68,13 +75,29 @@ def test_a_lock_that_nobody_holds_is_free(tmp_path: Path) -> None:
     assert lines == []
 
 
-def test_the_holder_is_told_from_a_process_that_only_had_that_pid_once(tmp_path: Path, hold: Hold) -> None:
+def test_the_holder_is_found_without_touching_the_lock(tmp_path: Path, hold: Hold) -> None:
+    path = lock_path(tmp_path, "pleg")
+    assert (is_held(path), holder(path)) == (False, None)
+    path.write_text(f"{os.getppid()}\n")  # what is written in the file proves nothing
+    assert (is_held(path), holder(path)) == (False, None)
+    process = hold(path)
+    assert (is_held(path), holder(path)) == (True, process.pid)
+    process.kill()
+    process.wait()
+    assert (is_held(path), holder(path)) == (False, None)
+
+
+def test_somebody_who_waits_for_the_lock_does_not_hold_it(tmp_path: Path, hold: Hold) -> None:
     path = lock_path(tmp_path, "pleg")
     process = hold(path)
-    assert is_held(path)
-    assert holder(path) == process.pid
-    path.write_text(f"{os.getppid()}\n")
-    assert holder(path) is None
+    wait = f"import fcntl; fcntl.flock(open({str(path)!r}), fcntl.LOCK_EX)"
+    with subprocess.Popen([sys.executable, "-c", wait]) as waiting:
+        end = time.monotonic() + 10
+        while f"-> FLOCK  ADVISORY  WRITE {waiting.pid} " not in Path("/proc/locks").read_text():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert holder(path) == process.pid
+        process.kill()
 
 
 def test_holders_are_stopped_one_after_the_other(tmp_path: Path, hold: Hold) -> None:
@@ -107,19 +130,18 @@ def test_a_holder_that_ignores_sigterm_is_killed(
     assert "killing pleg" in lines[-1]
 
 
-def test_a_lock_left_to_an_unknown_process_is_reported_once_in_a_while_and_waited_for(
-    tmp_path: Path, hold: Hold
-) -> None:
+def test_a_lock_left_to_a_child_is_reported_once_in_a_while_and_waited_for(tmp_path: Path, hold: Hold) -> None:
     path = lock_path(tmp_path, "pleg")
-    process = hold(path)
-    path.write_text("999999999\n")
+    process = hold(path, "forked")
+    process.wait()
+    child = int(path.read_text().split()[1])
     lines: list[str] = []
     room = Takeover(tmp_path, lines.append)
-    assert [room.is_free("pleg", float(second)) for second in range(29)] == [False] * 29
-    assert len(lines) == 1
-    assert "cannot start pleg" in lines[0]
-    assert room.pidfd is None
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    process.wait()
-    assert room.is_free("pleg", 30.0)
+    try:
+        assert [room.is_free("pleg", float(second)) for second in range(29)] == [False] * 29
+        assert len(lines) == 1
+        assert "cannot start pleg" in lines[0]
+        assert room.pidfd is None
+    finally:
+        os.kill(child, signal.SIGKILL)
+    wait_free(room, "pleg")
