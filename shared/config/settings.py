@@ -38,6 +38,18 @@ _USED_BY_RUN: Final = frozenset(
     }
 )
 """fields that `octolet run` itself acts on"""
+_NEVER_USED: Final = frozenset(
+    {
+        "hairpinMode",
+        "iptablesDropBit",
+        "iptablesMasqueradeBit",
+        "runOnce",
+        "streamingConnectionIdleTimeout",
+        "logging.flushFrequency",
+        "contentType",
+    }
+)
+"""fields that have no effect upstream either, or whose subject is not there: nobody misses anything"""
 _FLAGS_USED_BY_RUN: Final = frozenset(
     {
         "config",
@@ -140,7 +152,7 @@ def write_settings(config: Config, run_dir: Path, daemons: Iterable[str] = tuple
 def unused(config: Config, daemons: Iterable[str] = tuple(Service)) -> list[str]:
     """Fields and flags that the user set and that no daemon acts on, sorted: for one start-up warning."""
     known = names(config)
-    used: set[str] = set(_USED_BY_RUN) | {f"--{flag}" for flag in _FLAGS_USED_BY_RUN}
+    used = set(_USED_BY_RUN | _NEVER_USED) | {f"--{flag}" for flag in _FLAGS_USED_BY_RUN}
     for daemon in daemons:
         for declared in msgspec.structs.fields(settings_class(daemon)):
             entry = known.get(declared.name)

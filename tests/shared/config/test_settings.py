@@ -94,6 +94,5 @@ def test_only_what_the_user_set_and_nobody_uses_is_reported(tmp_path: Path, monk
     assert unused(config, ["pleg"]) == [
         "--runtime_cgroups",
         "authorization.mode",
-        "hairpinMode",
         "kernelMemcgNotification",
     ]
