@@ -35,14 +35,22 @@ async def serve(ctx: Context[ServerSettings]) -> None:
         cri = await stack.enter_async_context(RuntimeClient(settings.runtime_endpoint))
         handlers = _handlers(ctx, cri)
         ctx.spawn("health", _watch_health(handlers.health))
-        if settings.healthz_port:
-            health = Listener("healthz", answer_ping, ctx.log)
-            stack.push_async_callback(health.close)
-            await health.bind(settings.healthz_bind_address, settings.healthz_port)
-        if settings.enable_server:
-            await _serve_pods(ctx, stack, handlers)
-        ctx.ready()
+        # A task of its own: it may wait for the serving certificate, and a stop must not wait with it.
+        opening = ctx.tasks.create_task(_open_ports(ctx, stack, handlers))
         await ctx.stopping.wait()
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+
+
+async def _open_ports(ctx: Context[ServerSettings], stack: AsyncExitStack, handlers: Handlers) -> None:
+    settings = ctx.settings
+    if settings.healthz_port:
+        health = Listener("healthz", answer_ping, ctx.log)
+        stack.push_async_callback(health.close)
+        await health.bind(settings.healthz_bind_address, settings.healthz_port)
+    if settings.enable_server:
+        await _serve_pods(ctx, stack, handlers)
+    ctx.ready()
 
 
 def _handlers(ctx: Context[ServerSettings], cri: RuntimeClient) -> Handlers:
