@@ -3,16 +3,19 @@
 #   install-packages.sh venv   what building the Python environment takes
 #   install-packages.sh run    a container runtime and what a standalone node needs
 #   install-packages.sh test   what the node tests need besides
+#   install-packages.sh vm     what the emulated machine with cgroup v2 takes (tests/vm)
 set -euo pipefail
 venv=(python3-venv python3-dev)
 run=(containerd runc containernetworking-plugins busybox-static iptables iproute2 curl gcc libc6-dev)
 test=("${run[@]}" procps util-linux curl)
+vm=(qemu-system-x86 qemu-system-common kmod cpio busybox-static)
 
 case ${1:-} in
     venv) want=(); python3 -c 'import ensurepip, venv' 2> /dev/null || want=("${venv[@]}") ;;
     run) want=("${run[@]}") ;;
     test) want=("${test[@]}") ;;
-    *) sed -n '2,5s/^# \?//p' "$0"; exit 2 ;;
+    vm) want=("${vm[@]}") ;;
+    *) sed -n '2,6s/^# \?//p' "$0"; exit 2 ;;
 esac
 
 missing=()

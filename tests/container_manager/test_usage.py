@@ -86,13 +86,13 @@ def test_what_a_pod_really_uses_is_seen(fs: CgroupFs, groups: PodGroups) -> None
     fs.create(name.child(ID), Limits())
     fs.update(name, Limits(memory_bytes=256 << 20))
     fs.create(name.child("f" * 64), Limits())
-    process = sleeper(fs, name.child(ID), BURN + "print(flush=True)\ntime.sleep(60)")
+    process = sleeper(fs, name.child(ID), BURN + "time.sleep(60)")
     reader = UsageReader(fs.hierarchies)
     deadline = time.monotonic() + 20
     while True:
         usage = reader.read_pod("u", name, frozenset({ID}))
-        assert usage is not None and usage.pod.cpu is not None
-        if usage.pod.cpu.usage_ns > 200_000_000:
+        assert usage is not None and usage.pod.cpu is not None and usage.pod.memory is not None
+        if usage.pod.cpu.usage_ns > 200_000_000 and usage.pod.memory.rss_bytes >= 20 << 20:
             break
         assert time.monotonic() < deadline
         time.sleep(0.02)
