@@ -24,16 +24,17 @@ venv: .venv/.complete protos  ## make .venv with octolet and everything it needs
 
 .venv/.complete: pyproject.toml
 	@deploy/install-packages.sh venv
-	test -x $(PY) || python3 -m venv .venv
-	$(PY) -m pip install --quiet --upgrade pip
-	$(PY) -m pip install --quiet --editable . --group dev
-	touch $@
+	@test -x $(PY) || python3 -m venv .venv
+	@echo "octolet: filling .venv"
+	@{ $(PY) -m pip install --quiet --upgrade pip && $(PY) -m pip install --quiet --editable . --group dev; } \
+	    > .venv/pip.log 2>&1 || { tail -n 20 .venv/pip.log; exit 1; }
+	@touch $@
 
 protos: .venv/.complete protos/.generated  ## generate the gRPC message modules from protos/
 
 protos/.generated: $(shell find protos -name '*.proto' -o -name '*.py') .venv/.complete
-	$(PY) protos/generate.py
-	touch $@
+	@$(PY) protos/generate.py > /dev/null
+	@touch $@
 
 lint: venv  ## format, lint, types, import layers: what must hold before any test runs
 	.venv/bin/ruff format --check .

@@ -14,6 +14,8 @@ from typing import Any
 from rich.console import Console
 
 from deploy.demo.runtime import LAYOUT, NoRuntime, ensure_images, ensure_runtime, remove_pods, stop_ours
+from deploy.runtime.config import BRIDGE
+from deploy.test_machine.cgroups import remove_cgroup
 from shared.errors import OctoletError
 
 STATE = LAYOUT.lasting
@@ -175,7 +177,7 @@ def stop() -> None:
 
 
 def clean() -> None:
-    """Removes what the demo keeps on disk. Only after `stop`: a mounted volume must not be emptied."""
+    """Removes what the demo keeps on disk, its cgroup and its bridge. Only after `stop`: a mounted volume must not be emptied."""
     if _octolet_pid() is not None:
         raise DemoFailed("octolet is still running: `make stop` first")
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
@@ -184,6 +186,9 @@ def clean() -> None:
         raise DemoFailed(f"still mounted, unmount first: {' '.join(ours)}")
     for folder in (STATE, LAYOUT.volatile, RUN_DIR):
         shutil.rmtree(folder, ignore_errors=True)
+    remove_cgroup(NODE)
+    if Path(f"/sys/class/net/{BRIDGE}").exists():
+        subprocess.run(["ip", "link", "delete", BRIDGE], check=False)
 
 
 def _unmount_root() -> None:

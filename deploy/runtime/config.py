@@ -8,6 +8,8 @@ from typing import Any
 from deploy.runtime.images import PAUSE
 
 POD_CIDR = "10.88.0.0/16"
+BRIDGE = "octolet0"
+"""the pod network's bridge: a name of our own, so that another runtime's network on the machine stays as it is"""
 CNI_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"), Path("/usr/libexec/cni"))
 """Where network plugins are: Debian's package, upstream's archives, Fedora's package."""
 
@@ -127,7 +129,7 @@ def pod_network(addresses: Path, *, masquerade: bool, cidr: str = POD_CIDR) -> s
     """A bridge with addresses from `cidr`, remembered in the folder `addresses`. `masquerade` needs iptables."""
     bridge: dict[str, Any] = {
         "type": "bridge",
-        "bridge": "cni0",
+        "bridge": BRIDGE,
         "isGateway": True,
         "ipMasq": masquerade,
         "hairpinMode": True,
