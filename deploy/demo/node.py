@@ -177,7 +177,10 @@ def stop() -> None:
 
 
 def clean() -> None:
-    """Removes what the demo keeps on disk, its cgroup and its bridge. Only after `stop`: a mounted volume must not be emptied."""
+    """Removes what the demo keeps on disk, its cgroup and its bridge.
+
+    Only after `stop`: a mounted volume must not be emptied.
+    """
     if _octolet_pid() is not None:
         raise DemoFailed("octolet is still running: `make stop` first")
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
