@@ -67,7 +67,7 @@ def all_conditions(
     conditions = [c for c in ctx.pod.status.conditions if c.type not in OWNED]
     if not ctx.stopped and phase not in TERMINAL:
         conditions += _resize(ctx)
-    disruption = find(ctx.last.conditions, DISRUPTION)
+    disruption = _disruption(ctx)
     if disruption is not None:
         conditions = put(conditions, disruption)
     was_initialized = is_true(ctx.last.conditions, INITIALIZED)
@@ -78,6 +78,19 @@ def all_conditions(
     if restarting_all is not None:
         conditions.append(_restarting(phase, restarting_all))
     return conditions
+
+
+def _disruption(ctx: StatusContext) -> PodCondition | None:
+    """Set by an end for the node's sake, kept from then on."""
+    if ctx.override is None or not ctx.override.disruption_message:
+        return find(ctx.last.conditions, DISRUPTION)
+    return PodCondition(
+        type=DISRUPTION,
+        status=_TRUE,
+        reason="TerminationByKubelet",
+        message=ctx.override.disruption_message,
+        observed_generation=ctx.pod.metadata.generation,
+    )
 
 
 def _resize(ctx: StatusContext) -> Sequence[PodCondition]:

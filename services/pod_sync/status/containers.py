@@ -89,9 +89,8 @@ def _from_instances(
 ) -> ContainerStatus:
     again = around.restarting_all
     status = newest_status(around.ctx, container, instances[0], old, restarting_all=again)
-    if len(instances) > 1:
-        status = replace(status, last_state=state_of(around.ctx, instances[1], None, restarting_all=again))
-    return status
+    before = state_of(around.ctx, instances[1], None, restarting_all=again) if len(instances) > 1 else ContainerState()
+    return replace(status, last_state=before) if before.terminated is not None else status
 
 
 def _without_instance(around: _Around, container: Container, old: ContainerStatus | None) -> ContainerStatus:
@@ -102,21 +101,26 @@ def _without_instance(around: _Around, container: Container, old: ContainerStatu
         state=ContainerState(waiting=ContainerStateWaiting(reason=_default_reason(around))),
         resources=container.resources or ResourceRequirements(),
     )
-    if around.restarting_all and around.kind != "ephemeral":
+    removed = around.restarting_all and around.kind != "ephemeral"
+    if removed and old is not None and old.state.waiting is None:
         return _removed(status, old)
-    if old is not None and old.state.terminated is not None:
-        return old
-    if around.kind == "init" and around.any_regular and not is_restartable_init(container):
+    ended = old.state.terminated if old is not None else None
+    must_be_done = around.kind == "init" and around.any_regular and not removed and not is_restartable_init(container)
+    if must_be_done and (ended is None or ended.exit_code != 0):
         done = ContainerStateTerminated(exit_code=0, reason="Completed", message=_INIT_LOST)
         return replace(_carried(status, old), state=ContainerState(terminated=done))
+    if old is not None and ended is not None:
+        return old
     if old is None:
         return status
     status = _carried(status, old)
+    if old.state.waiting is not None and old.state.waiting.reason == RESTARTING_ALL:
+        return replace(status, state=old.state)
     if old.state.running is None or old.last_state.terminated is not None:
         return status
-    ended = ContainerStateTerminated(exit_code=KILLED, reason=STATUS_UNKNOWN, message=_LOST)
+    lost = ContainerStateTerminated(exit_code=KILLED, reason=STATUS_UNKNOWN, message=_LOST)
     more = 0 if around.ctx.pod.metadata.deletion_timestamp is not None else 1
-    return replace(status, last_state=ContainerState(terminated=ended), restart_count=old.restart_count + more)
+    return replace(status, last_state=ContainerState(terminated=lost), restart_count=old.restart_count + more)
 
 
 def _default_reason(around: _Around) -> str:
@@ -124,17 +128,25 @@ def _default_reason(around: _Around) -> str:
 
 
 def _carried(status: ContainerStatus, old: ContainerStatus | None) -> ContainerStatus:
+    """Restart count and last state, and which container that was, if it is told as the last state."""
     if old is None:
         return status
-    return replace(status, restart_count=old.restart_count, last_state=old.last_state)
-
-
-def _removed(status: ContainerStatus, old: ContainerStatus | None) -> ContainerStatus:
-    """RestartAllContainers removed it; said once, then kept."""
-    if old is None:
+    status = replace(status, restart_count=old.restart_count, last_state=old.last_state)
+    ended = old.last_state.terminated
+    if ended is None or ended.container_id is None or ended.container_id != old.container_id:
         return status
-    if old.state.waiting is not None or (old.state.running is None and old.state.terminated is None):
-        return replace(_carried(status, old), state=old.state)
+    return replace(
+        status,
+        container_id=old.container_id,
+        image=old.image,
+        image_id=old.image_id,
+        user=old.user,
+        resources=old.resources,
+    )
+
+
+def _removed(status: ContainerStatus, old: ContainerStatus) -> ContainerStatus:
+    """RestartAllContainers removed it; kept until it is made anew."""
     ended = ContainerStateTerminated(exit_code=KILLED, reason=RESTARTING_ALL, message=_REMOVED)
     return replace(
         status,
@@ -179,12 +191,13 @@ def _waiting_for_start(
     around: _Around, container: Container, status: ContainerStatus, newest: pleg.ContainerState | None
 ) -> ContainerStatus:
     """A container that is to be started and could not be is waiting, with the reason; its end becomes the last state."""
-    if around.kind == "init" and newest is not None and newest.state == "exited" and newest.exit_code == 0:
+    ended = status.state.terminated
+    if around.kind == "init" and ended is not None and ended.exit_code == 0:
         return status
     reason = around.ctx.reasons.get(container.name)
     if reason is None or not should_restart(around.ctx.pod, container, newest):
         return status
     waiting = ContainerState(waiting=ContainerStateWaiting(reason=reason.reason, message=reason.message or None))
-    if status.state.terminated is not None:
+    if ended is not None:
         status = replace(status, last_state=status.state)
     return replace(status, state=waiting)

@@ -13,16 +13,15 @@ from msgspec.structs import replace
 from services.pod_sync.containers.core_restart import RESTART_ALL, has_restart_all_rule, matching_action
 from services.pod_sync.status import deadline
 from services.pod_sync.status.addresses import with_addresses
-from services.pod_sync.status.conditions import DISRUPTION, RESTARTING, all_conditions, is_true, put
+from services.pod_sync.status.conditions import RESTARTING, all_conditions, is_true
 from services.pod_sync.status.containers import container_statuses
 from services.pod_sync.status.model import FAILED, TERMINAL, Computed, StatusContext
 from services.pod_sync.status.phase import phase_of
 from services.pod_sync.status.readiness import with_readiness
 from services.pod_sync.status.resources import pod_resources
 from services.pod_sync.status.settle import illegal_change, settle
-from services.pod_sync.workers.model import StatusOverride
 from shared.kube.pods import effective_requests, qos_class
-from shared.kube.types import Container, ContainerStatus, Pod, PodCondition, PodStatus
+from shared.kube.types import Container, ContainerStatus, Pod, PodStatus
 from shared.messages import pleg
 
 
@@ -51,8 +50,6 @@ def compute_status(ctx: StatusContext) -> Computed:
     rule = has_restart_all_rule(ctx.pod)
     conditions = all_conditions(ctx, [*init, *regular], status.phase, restarting_all=restarting if rule else None)
     status = replace(status, conditions=conditions)
-    if ctx.override is not None:
-        status = _overridden(ctx, status, ctx.override)
     refused = illegal_change(ctx.pod, ctx.last, status)
     if refused:
         return Computed(ctx.last, refused)
@@ -60,7 +57,10 @@ def compute_status(ctx: StatusContext) -> Computed:
 
 
 def _with_phase(ctx: StatusContext, status: PodStatus) -> PodStatus:
-    """The phase with its reason and message: computed, or an end that was reached before, or the deadline."""
+    """The phase with its reason and message: computed, an end that was reached before, the deadline, or what the node said.
+
+    An end that the API has is never changed.
+    """
     statuses = [*status.init_container_statuses, *status.container_statuses]
     phase = phase_of(ctx.pod, statuses, stopped=ctx.stopped, initialized=_initialized(ctx))
     last, api = ctx.last, ctx.pod.status
@@ -74,6 +74,8 @@ def _with_phase(ctx: StatusContext, status: PodStatus) -> PodStatus:
         phase, reason, message = FAILED, deadline.REASON, deadline.MESSAGE
     if api.phase in TERMINAL:
         phase = api.phase
+    elif ctx.override is not None:
+        phase, reason, message = ctx.override.phase, ctx.override.reason, ctx.override.message
     return replace(status, phase=phase, reason=reason, message=message)
 
 
@@ -84,22 +86,6 @@ def _initialized(ctx: StatusContext) -> bool:
     current = ctx.seen.sandboxes[0].id
     regular = {c.name for c in ctx.pod.spec.containers}
     return any(c.sandbox_id == current and c.name in regular for c in ctx.seen.containers)
-
-
-def _overridden(ctx: StatusContext, status: PodStatus, override: StatusOverride) -> PodStatus:
-    """What an end for the node's sake says of the pod. A phase that has ended already is not changed any more."""
-    if ctx.pod.status.phase not in TERMINAL:
-        status = replace(status, phase=override.phase, reason=override.reason, message=override.message)
-    if override.disruption_message:
-        condition = PodCondition(
-            type=DISRUPTION,
-            status="True",
-            reason="TerminationByKubelet",
-            message=override.disruption_message,
-            observed_generation=ctx.pod.metadata.generation,
-        )
-        status = replace(status, conditions=put(status.conditions, condition))
-    return status
 
 
 def _restarting_all(ctx: StatusContext) -> bool:

@@ -48,21 +48,21 @@ def state_of(
             )
         case "unknown" if _counts_as_lost(ctx, instance, old):
             reason = RESTARTING_ALL if restarting_all else STATUS_UNKNOWN
-            return ContainerState(
-                terminated=ContainerStateTerminated(exit_code=KILLED, reason=reason, message=LOST_AT_END)
-            )
+            ended = ContainerStateTerminated(exit_code=KILLED, reason=reason, message=LOST_AT_END)
+            # Upstream does not say which container it was; logs of its last words could then not be found.
+            return ContainerState(terminated=replace(ended, container_id=container_id(ctx, instance)))
         case _:
             return ContainerState(waiting=ContainerStateWaiting())
 
 
 def _counts_as_lost(ctx: StatusContext, instance: pleg.ContainerState, old: ContainerStatus | None) -> bool:
-    """It ran when it was last seen, or was already said to be lost."""
+    """It ran when it was last seen, or was already said to be lost (which may have become the last state since)."""
     if old is None:
         return False
     if old.state.running is not None:
         return True
-    ended = old.state.terminated
-    return ended is not None and ended.message == LOST_AT_END and old.container_id == container_id(ctx, instance)
+    said = old.state.terminated or (old.last_state.terminated if old.state.waiting is not None else None)
+    return said is not None and said.message == LOST_AT_END and old.container_id == container_id(ctx, instance)
 
 
 def newest_status(
@@ -110,7 +110,7 @@ def _restart_count(instance: pleg.ContainerState, status: ContainerStatus, old: 
         return count
     lost_now = status.state.terminated is not None and status.state.terminated.message == LOST_AT_END
     if lost_now and old.state.running is not None:
-        return old.restart_count + 1
+        return max(count, old.restart_count + 1)
     started_again = status.state.running is not None and old.state.terminated is not None
     if started_again and old.restart_count >= count:
         return old.restart_count + 1
@@ -121,7 +121,9 @@ def _last_state_without_instance(status: ContainerStatus, old: ContainerStatus |
     """The last state when no second instance is left to tell it. An end is never its own last state."""
     if old is None:
         return ContainerState()
-    for ended in (old.state.terminated, old.last_state.terminated):
-        if ended is not None and ended.container_id != status.container_id:
-            return ContainerState(terminated=ended)
+    if old.state.terminated is not None and old.container_id != status.container_id:
+        return ContainerState(terminated=old.state.terminated)
+    ended = old.last_state.terminated
+    if ended is not None and ended.container_id != status.container_id:
+        return ContainerState(terminated=ended)
     return ContainerState()
