@@ -24,6 +24,10 @@ class ContainerManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`systemReserved`: quantities by resource"""
     kube_reserved: dict[str, str] = {}
     """`kubeReserved`"""
+    system_reserved_cgroup: str = ""
+    """`systemReservedCgroup`: the group to limit with `system-reserved` in `enforceNodeAllocatable`"""
+    kube_reserved_cgroup: str = ""
+    """`kubeReservedCgroup`: the same for `kube-reserved`"""
     reserved_system_cpus: str = ""
     """`reservedSystemCPUs`: a CPU list; it replaces the cpu of both reservations"""
     eviction_hard: dict[str, str] = msgspec.field(default_factory=lambda: dict(DEFAULT_HARD))

@@ -19,13 +19,14 @@ from services.container_manager.cgroups.core import hugetlb_size, kubepods_limit
 from services.container_manager.cgroups.keeper import PodGroupKeeper
 from services.container_manager.cgroups.model import Limits, MemoryReservation, Policy
 from services.container_manager.cgroups.none import NoGroups
+from services.container_manager.cgroups.reserved import reserved_groups
 from services.container_manager.metrics import ManagerMetrics
 from services.container_manager.ports import Groups
 from services.container_manager.settings import ContainerManagerSettings
 from services.container_manager.usage.desk import UsageDesk, system_groups
 from shared.bus import Call, OwnedTable
 from shared.cgroups.mounts import Hierarchies, find_hierarchies
-from shared.cgroups.names import Driver, PodGroups, QosClass, parse_root
+from shared.cgroups.names import CgroupName, Driver, PodGroups, QosClass, parse_configured, parse_root
 from shared.errors import Fatal, Invalid, Transient
 from shared.kube.eviction_thresholds import merged_hard
 from shared.messages.container_manager import (
@@ -105,6 +106,14 @@ class ContainerManager:
         sizes = [hugetlb_size(f"hugepages-{size}") for size in self.machine.hugepages]
         self.groups: Groups = CgroupFs(hierarchies, sizes) if policy.per_qos else NoGroups()
         self.pods = ctx.bus.follow(PODS)
+        settings = ctx.settings
+        self.cpuset = self.machine.online_cpus if settings.cpu_manager_policy == "none" else None
+        self.reserved = reserved_groups(
+            settings.enforce_node_allocatable,
+            {"system-reserved": settings.system_reserved_cgroup, "kube-reserved": settings.kube_reserved_cgroup},
+            {"system-reserved": settings.system_reserved, "kube-reserved": settings.kube_reserved},
+            cpus=self.cpuset,
+        )
         self.table = ctx.bus.own(POD_RESOURCES)
         self.keeper = PodGroupKeeper(
             self.groups,
@@ -186,20 +195,29 @@ class ContainerManager:
             return
 
     async def _enforce(self) -> None:
-        """Limit the pods' group to what pods may have; again each minute while that fails (upstream does the same)."""
-        limits = kubepods_limits(
-            self.shares.enforced,
-            cpus=self.machine.online_cpus if self.ctx.settings.cpu_manager_policy == "none" else None,
-            sizes=self.groups.sizes,
-        )
-        while errors := await self.keeper.run(lambda: self.groups.update(self.policy.groups.kubepods, limits)):
-            text = f"Failed to update Node Allocatable Limits {self.policy.groups.kubepods}: {'; '.join(errors)}"
+        """Limit the pods' group to what pods may have, and those of the system's daemons to what is reserved for them.
+
+        Again each minute while that fails.
+        """
+        limits = kubepods_limits(self.shares.enforced, cpus=self.cpuset, sizes=self.groups.sizes)
+        kubepods = self.policy.groups.kubepods
+        failed, done = "Failed to update Node Allocatable Limits", "Updated Node Allocatable limit across pods"
+        await self._enforce_one(kubepods, limits, failed=f"{failed} {kubepods}", done=done)
+        for group in self.reserved:
+            name = parse_configured(group.path, self.policy.driver)
+            failed = f'Failed to enforce {group.title} Cgroup Limits on "{group.path}"'
+            done = f"Updated limits on {group.title.lower()} cgroup {group.path}"
+            await self._enforce_one(name, group.limits, failed=failed, done=done)
+        await self.ctx.stopping.wait()
+
+    async def _enforce_one(self, name: CgroupName, limits: Limits, *, failed: str, done: str) -> None:
+        while errors := await self.keeper.run(lambda: self.groups.update(name, limits)):
+            text = f"{failed}: {'; '.join(errors)}"
             self.ctx.degraded("allocatable", text)
             self._node_event("Warning", "FailedNodeAllocatableEnforcement", text)
             await asyncio.sleep(ENFORCE_RETRY_S)
         self.ctx.degraded("allocatable", None)
-        self._node_event("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
-        await self.ctx.stopping.wait()
+        self._node_event("Normal", "NodeAllocatableEnforced", done)
 
     async def _refresh_for_ever(self) -> None:
         while True:

@@ -10,5 +10,5 @@ Restart   safe at any instant: a condition stays for its transition period acros
           cut off is finished by the next look.
 Never     ends a static or critical pod; removes anything of a pod that `pods` names, beyond what its row allows, or of any
           other pod before `pods` is complete; removes the newest dead container of a pod that is there.
-Bounds    one pod per pass for pressure; the runtime is asked once a minute, images once in five.
+Bounds    one pod per pass for pressure; containers are listed once a minute, images once in five.
 """

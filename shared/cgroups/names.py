@@ -81,6 +81,13 @@ def parse_root(text: str) -> CgroupName:
     return CgroupName(parts)
 
 
+def parse_configured(path: str, driver: Driver) -> CgroupName:
+    """The name of a group that is configured by its path in the driver's form (`/system.slice`, `/daemons`)."""
+    if driver is Driver.SYSTEMD:
+        return from_systemd_unit(path.rstrip("/"))
+    return CgroupName(tuple(p for p in path.split("/") if p))
+
+
 @dataclass(frozen=True)
 class PodGroups:
     """Where the groups of pods lie below one `cgroupRoot`."""

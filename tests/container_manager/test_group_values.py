@@ -15,7 +15,9 @@ from services.container_manager.cgroups.core import (
 )
 from services.container_manager.cgroups.files import is_default, plan_writes
 from services.container_manager.cgroups.model import Limits, MemoryReservation, Policy
+from services.container_manager.cgroups.reserved import ReservedGroup, reserved_groups
 from shared.cgroups.names import QosClass
+from shared.errors import Invalid
 from shared.kube.quantity import InvalidQuantity
 from shared.kube.types import Pod
 from tests.container_manager.pods import burstable, container, guaranteed, pod
@@ -24,16 +26,21 @@ POLICY = Policy()
 MI = 1 << 20
 
 
+def limited(**values: int) -> Limits:
+    """Values of a pod, which always has limits of huge pages."""
+    return Limits(hugetlb_bytes={}, **values)  # type: ignore[arg-type]
+
+
 def test_a_guaranteed_pod_gets_shares_quota_and_memory_of_its_limits() -> None:
-    assert pod_limits(guaranteed("a"), POLICY) == Limits(cpu_shares=512, quota_us=50_000, memory_bytes=64 * MI)
+    assert pod_limits(guaranteed("a"), POLICY) == limited(cpu_shares=512, quota_us=50_000, memory_bytes=64 * MI)
 
 
 def test_a_burstable_pod_without_limits_gets_shares_alone() -> None:
-    assert pod_limits(burstable("a"), POLICY) == Limits(cpu_shares=256)
+    assert pod_limits(burstable("a"), POLICY) == limited(cpu_shares=256)
 
 
 def test_a_best_effort_pod_gets_the_least() -> None:
-    assert pod_limits(pod("a"), POLICY) == Limits(cpu_shares=2)
+    assert pod_limits(pod("a"), POLICY) == limited(cpu_shares=2)
 
 
 @pytest.mark.parametrize(
@@ -58,13 +65,13 @@ def test_a_burstable_pod_is_limited_only_where_every_container_is(
 def test_a_limit_of_the_pod_as_a_whole_counts_whatever_its_containers_say() -> None:
     whole = {"requests": {"cpu": "100m"}, "limits": {"cpu": "2", "memory": "8Mi"}}
     limits = pod_limits(pod("a", container(), resources=whole), POLICY)
-    assert limits == Limits(cpu_shares=102, quota_us=200_000, memory_bytes=8 * MI)
+    assert limits == limited(cpu_shares=102, quota_us=200_000, memory_bytes=8 * MI)
 
 
 def test_overhead_is_added_to_requests_and_to_limits_that_there_are() -> None:
     amounts = {"cpu": "1", "memory": "10Mi"}
     of = pod("a", container(requests=amounts, limits=amounts), overhead={"cpu": "250m", "memory": "6Mi"})
-    assert pod_limits(of, POLICY) == Limits(cpu_shares=1280, quota_us=125_000, memory_bytes=16 * MI)
+    assert pod_limits(of, POLICY) == limited(cpu_shares=1280, quota_us=125_000, memory_bytes=16 * MI)
 
 
 def test_without_cfs_quota_there_is_none() -> None:
@@ -221,7 +228,7 @@ def test_no_pod_is_limited_below_what_it_asked_for(of: Pod) -> None:
     if limits.quota_us is not None:
         assert limits.quota_us >= share.cpu_millicores * 100
     if share.qos is QosClass.BEST_EFFORT:
-        assert limits == Limits(cpu_shares=2)
+        assert limits == limited(cpu_shares=2)
 
 
 @given(st.lists(pods(), max_size=5), st.randoms())
@@ -230,3 +237,29 @@ def test_tiers_do_not_depend_on_the_order_of_pods(of: list[Pod], random: Random)
     mixed = list(shares)
     random.shuffle(mixed)
     assert tier_limits(shares, POLICY, []) == tier_limits(mixed, POLICY, [])
+
+
+def test_huge_pages_are_left_alone_where_nothing_is_said_of_them() -> None:
+    """A group that is only found again must not lose its pages for a moment: its pods would get a bus error."""
+    assert plan_writes(Limits(), 2, ["2MB"]) == plan_writes(Limits(cpu_shares=2), 1, ["2MB"])[1:] == []
+
+
+RESERVED = {"system-reserved": {"cpu": "500m", "memory": "64Mi", "pid": "1000"}, "kube-reserved": {"memory": "1Gi"}}
+
+
+def test_daemons_of_the_system_are_limited_to_what_is_reserved_for_them() -> None:
+    paths = {"system-reserved": "/system", "kube-reserved": "/kube"}
+    found = reserved_groups(["pods", "system-reserved", "kube-reserved-compressible"], paths, RESERVED, cpus="0-1")
+    assert found == [
+        ReservedGroup(
+            "/system",
+            "System Reserved",
+            Limits(cpu_shares=512, memory_bytes=64 * MI, pids=1000, cpuset_cpus="0-1", unified={"memory.min": 64 * MI}),
+        ),
+        ReservedGroup("/kube", "Kube Reserved", Limits(cpuset_cpus="0-1")),
+    ]
+
+
+def test_a_family_without_a_group_is_refused() -> None:
+    with pytest.raises(Invalid, match="enforceNodeAllocatable 'kube-reserved': its cgroup is not configured"):
+        reserved_groups(["kube-reserved"], {}, RESERVED, cpus=None)

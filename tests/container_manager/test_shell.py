@@ -41,7 +41,7 @@ from shared.messages.container_manager import (
     UnpreparePod,
     Usage,
 )
-from shared.messages.daemon import DAEMON
+from shared.messages.daemon import DAEMON, EVENTS
 from shared.messages.pod_sync import PODS
 from shared.messages.volume_manager import POD_VOLUMES, PodVolumes, VolumesPhase
 from shared.service import open_context
@@ -311,3 +311,29 @@ def test_a_second_agents_process_ends_with_2_and_says_why(root: CgroupName, fs: 
     assert ended.returncode == 2
     assert "another node agent manages the pods in it" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_group_of_the_systems_daemons_is_limited_to_what_is_reserved(
+    root: CgroupName, fs: CgroupFs, run_dir: Path
+) -> None:
+    daemons = root.child("daemons")
+    fs.create(daemons, Limits())
+    settings = msgspec.structs.replace(
+        settings_for(root, run_dir),
+        enforce_node_allocatable=["pods", "system-reserved"],
+        system_reserved={"memory": "64Mi", "cpu": "500m"},
+        system_reserved_cgroup=daemons.path(Driver.CGROUPFS),
+    )
+
+    async def story() -> None:
+        async with Bus("node_status", run_dir) as bus, daemon(settings, run_dir):
+            rows = bus.follow(EVENTS, owner=SERVICE)
+            texts = {
+                "Updated Node Allocatable limit across pods",
+                f"Updated limits on system reserved cgroup {daemons.path(Driver.CGROUPFS)}",
+            }
+            assert await rows.wait(lambda v: texts <= {e.message for e in v.values()}, timeout_s=5)
+
+    asyncio.run(story())
+    file = "memory.limit_in_bytes" if fs.version == 1 else "memory.max"
+    assert int((fs.hierarchies.directory(daemons, "memory") / file).read_text()) == 64 << 20

@@ -15,7 +15,7 @@ _UNLIMITED: Final = 1 << 62
 
 
 def plan_writes(limits: Limits, version: int, sizes: Iterable[str]) -> list[Write]:
-    """What to write into a group. `sizes` are the host's huge page sizes; each is always written (0 unless given)."""
+    """What to write into a group. `sizes` are the host's huge page sizes; where any is given each is written."""
     return _writes_v2(limits, sizes) if version == 2 else _writes_v1(limits, sizes)
 
 
@@ -32,8 +32,7 @@ def _writes_v2(limits: Limits, sizes: Iterable[str]) -> list[Write]:
         writes.append(Write("cpu", "cpu.max", f"{quota} {limits.period_us}"))
     if limits.cpuset_cpus is not None:
         writes.append(Write("cpuset", "cpuset.cpus", limits.cpuset_cpus))
-    for size in sizes:
-        text = str(limits.hugetlb_bytes.get(size, 0))
+    for size, text in _hugetlb(limits, sizes):
         writes.append(Write("hugetlb", f"hugetlb.{size}.max", text))
         writes.append(Write("hugetlb", f"hugetlb.{size}.rsvd.max", text, optional=True))
     writes += [Write(name.partition(".")[0], name, str(text)) for name, text in limits.unified.items()]
@@ -53,11 +52,15 @@ def _writes_v1(limits: Limits, sizes: Iterable[str]) -> list[Write]:
         writes.append(Write("cpu", "cpu.cfs_quota_us", str(limits.quota_us if limits.quota_us > 0 else -1)))
     if limits.pids is not None:
         writes.append(Write("pids", "pids.max", str(max(1, limits.pids))))
-    for size in sizes:
-        text = str(limits.hugetlb_bytes.get(size, 0))
+    for size, text in _hugetlb(limits, sizes):
         writes.append(Write("hugetlb", f"hugetlb.{size}.limit_in_bytes", text))
         writes.append(Write("hugetlb", f"hugetlb.{size}.rsvd.limit_in_bytes", text, optional=True))
     return writes
+
+
+def _hugetlb(limits: Limits, sizes: Iterable[str]) -> list[tuple[str, str]]:
+    given = limits.hugetlb_bytes
+    return [] if given is None else [(size, str(given.get(size, 0))) for size in sizes]
 
 
 def is_default(file: str, text: str) -> bool:

@@ -27,7 +27,7 @@ class Limits:
     period_us: int = DEFAULT_PERIOD_US
     memory_bytes: int | None = None
     pids: int | None = None
-    hugetlb_bytes: Mapping[str, int] = field(default_factory=dict)
+    hugetlb_bytes: Mapping[str, int] | None = None
     """by page size as the files spell it (`2MB`, `1GB`); sizes that the host has and this lacks get 0"""
     cpuset_cpus: str | None = None
     unified: Mapping[str, int | str] = field(default_factory=dict)

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.cgroups.names import CgroupName, Driver, PodGroups, QosClass, from_systemd_unit, parse_root, pod_uid_of
+from shared.cgroups.names import (
+    CgroupName,
+    Driver,
+    PodGroups,
+    QosClass,
+    from_systemd_unit,
+    parse_configured,
+    parse_root,
+    pod_uid_of,
+)
 from shared.errors import Invalid
 
 uids = st.uuids().map(str)
@@ -75,3 +84,11 @@ def test_other_directories_are_no_pods(directory: str) -> None:
 @pytest.mark.parametrize("directory", ["kubepods-burstable.slice", "kubepods-pod12", "kubepods-podx.scope"])
 def test_other_units_are_no_pods(directory: str) -> None:
     assert pod_uid_of(directory, Driver.SYSTEMD) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "driver"),
+    [("/daemons/all", Driver.CGROUPFS), ("/system.slice", Driver.SYSTEMD), ("/a.slice/a-b.slice", Driver.SYSTEMD)],
+)
+def test_a_group_that_is_configured_by_its_path_is_found_at_that_path(path: str, driver: Driver) -> None:
+    assert parse_configured(path, driver).path(driver) == path
