@@ -101,13 +101,14 @@ class Intake:
 
     # What sources say
 
-    def added(self, pods: Iterable[Pod]) -> None:
-        """New pods. They are admitted oldest first."""
+    def added(self, pods: Iterable[Pod], *, first_list: bool = False) -> None:
+        """New pods. They are admitted oldest first. `first_list`: see `workers.model.PodSeen`."""
         for pod in sorted(pods, key=lambda p: p.metadata.creation_timestamp or ""):
             uid = pod.metadata.uid
             self._desired[uid] = pod
             if uid in self._dispatcher.pool.workers:
-                self._dispatcher.feed(uid, PodSeen(SeenAs.CREATE, pod))  # it ends: started anew when that is over
+                # It ends: it is started anew when that is over, if it was gone in between.
+                self._dispatcher.feed(uid, PodSeen(SeenAs.CREATE, pod, first_list=first_list))
             else:
                 self.show(uid)
                 self._queue(uid)
@@ -245,6 +246,7 @@ class Intake:
             workers=self._dispatcher.pool.workers,
             runtime=runtime,
             recorded=self._records.uids(),
+            ended=self._dispatcher.pool.ended(runtime),
         )
 
     def _do(self, task: Task) -> None:

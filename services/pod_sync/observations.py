@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from services.pod_sync.containers.core_restart import without_cut_starts
 from shared.errors import OctoletError
 from shared.messages.pleg import Relist, Relisted, RuntimePod
 
@@ -55,7 +56,7 @@ class Observations:
         if answer is not None and answer.as_of_mono > as_of:
             return answer
         self._answers.pop(uid, None)
-        return Observation(as_of, row)
+        return Observation(as_of, without_cut_starts(row))
 
     async def after(self, uid: str, after_mono: float) -> Observation:
         """One that began after `after_mono`. Waits for as long as it takes; asks for a listing, never polls."""
@@ -76,7 +77,7 @@ class Observations:
             return False
         self._lost(None)
         if reply.as_of_mono > self.latest(uid).as_of_mono:
-            self._answers[uid] = Observation(reply.as_of_mono, reply.pod)
+            self._answers[uid] = Observation(reply.as_of_mono, without_cut_starts(reply.pod))
         return True
 
     def forget(self, uid: str) -> None:

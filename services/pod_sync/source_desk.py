@@ -18,6 +18,7 @@ class SourceDesk:
         self._mux = mux
         self._intake = intake
         self._events_of = events_of
+        self._read: set[str] = set()
 
     @property
     def all_read(self) -> bool:
@@ -29,20 +30,22 @@ class SourceDesk:
 
         def deliver(pods: Sequence[Pod]) -> None:
             merged = self._mux.merge(source, pods, time.time_ns())
+            first = source not in self._read
+            self._read.add(source)
             for operation in merged.operations:
-                self._pass_on(operation)
+                self._pass_on(operation, first_list=first)
             for pod in merged.duplicates:
                 self._events_of(pod)(None, WARNING, "FailedValidation", duplicate_message(pod, source))
             self._intake.look()
 
         return deliver
 
-    def _pass_on(self, operation: Operation) -> None:
+    def _pass_on(self, operation: Operation, *, first_list: bool) -> None:
         match operation.kind:
             case Kind.REMOVE:
                 self._intake.removed(operation.pods, all_read=self._mux.all_read)
             case Kind.ADD:
-                self._intake.added(operation.pods)
+                self._intake.added(operation.pods, first_list=first_list)
             case Kind.UPDATE | Kind.DELETE:
                 self._intake.changed(operation.pods)
             case Kind.RECONCILE:  # only an API server has another opinion of a status

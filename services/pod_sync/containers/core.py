@@ -84,8 +84,8 @@ def all_init_instances(pod: Pod, seen: RuntimePod | None) -> tuple[str, ...]:
 
 def _with_new_sandbox(pod: Pod, seen: RuntimePod | None, decision: SandboxDecision) -> PodActions:
     only_kill = PodActions(kill_pod=True, sandbox_id=decision.sandbox_id, attempt=decision.attempt)
-    instances = seen.containers if seen is not None else []
-    if not restarts_on_failure(pod) and decision.attempt != 0 and instances:
+    has_run = seen is not None and any(c.state != "created" for c in seen.containers)
+    if not restarts_on_failure(pod) and decision.attempt != 0 and has_run:
         return only_kill
     start = [c for c in pod.spec.containers if not succeeded_for_good(pod, c, newest(seen, c.name))]
     if not start and any(newest(seen, c.name) is not None for c in pod.spec.containers):

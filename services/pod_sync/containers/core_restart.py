@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import structs
+
 from shared.kube.types import Container, Pod
 from shared.messages.pleg import ContainerState, RuntimePod
 
@@ -15,6 +17,24 @@ def newest(seen: RuntimePod | None, name: str) -> ContainerState | None:
     if seen is None:
         return None
     return next((c for c in seen.containers if c.name == name), None)
+
+
+def is_cut_off(state: ContainerState) -> bool:
+    """Its start was given up by the runtime because who asked for it died: nothing of it ever ran."""
+    return (
+        state.state == "exited"
+        and state.started_at_ns == 0
+        and state.reason == "StartError"
+        and "context canceled" in state.message
+    )
+
+
+def without_cut_starts(seen: RuntimePod | None) -> RuntimePod | None:
+    """The listing with starts that were cut off shown as never begun, so that they are not taken for failures."""
+    if seen is None or not any(is_cut_off(c) for c in seen.containers):
+        return seen
+    states = [structs.replace(c, state="created") if is_cut_off(c) else c for c in seen.containers]
+    return structs.replace(seen, containers=states)
 
 
 def should_restart(pod: Pod, container: Container, last: ContainerState | None) -> bool:

@@ -14,8 +14,11 @@ from services.pod_sync.environment.model import PodContext
 from services.pod_sync.ports import StatusInputs
 from services.pod_sync.records.progress import WaitingReason
 from services.pod_sync.runs.context import pod_context
+from services.pod_sync.runs.held_events import HeldEvents
 from services.pod_sync.runs.parts import ActClock, Parts
 from services.pod_sync.runtime.model import (
+    CREATE_CONTAINER,
+    CREATE_SANDBOX,
     NORMAL,
     WARNING,
     EventSink,
@@ -26,7 +29,7 @@ from services.pod_sync.runtime.model import (
     StartError,
 )
 from services.pod_sync.runtime.ordering import TerminationOrder
-from services.pod_sync.workers.model import BackingOff, Cancelled, Done, Failed, Outcome
+from services.pod_sync.workers.model import BackingOff, Cancelled, Done, Failed, Outcome, Unsettled
 from shared.errors import OctoletError
 from shared.kube.duration import format_go_duration
 from shared.kube.pods import host_network, is_restartable_init, pod_format
@@ -48,6 +51,7 @@ class PlanRun:
     _reasons: dict[str, WaitingReason | None] = field(default_factory=dict)
     _until: list[float] = field(default_factory=list)
     _failed: bool = False
+    _unsettled: bool = False
 
     async def run(self, plan: PodActions) -> Outcome:
         event = self.parts.events_of(self.pod)
@@ -58,13 +62,15 @@ class PlanRun:
             sandbox = await self._sandbox(plan, event)
         except OctoletError as error:
             self._note("prepare pod", error)
-            return Failed()
+            return Unsettled() if self._unsettled else Failed()
         if sandbox is not None and not self.cancel.is_set():
             await self._start_all(plan, sandbox, event)
         self.parts.statuses.set_reasons(self.pod.metadata.uid, self._reasons)
         return self._outcome()
 
     def _outcome(self) -> Outcome:
+        if self._unsettled:
+            return Unsettled()
         if self._until:
             wait_s = min(self._until) - self.parts.wall()
             return BackingOff(self.parts.now() + wait_s)
@@ -129,8 +135,15 @@ class PlanRun:
         if self.cancel.is_set():
             return None
         context = pod_context(self.pod, self.seen, self.parts.peers)
-        quiet = _unless_cancelled(event, self.cancel)
-        sandbox = await self.parts.runtime.create_sandbox(context, plan.attempt, event=quiet)
+        held = HeldEvents(_unless_cancelled(event, self.cancel))
+        try:
+            sandbox = await self.parts.runtime.create_sandbox(context, plan.attempt, event=held)
+        except StartError as error:
+            self._unsettled = self.parts.is_young and error.reason in _MAY_BE_UNSETTLED
+            if not self._unsettled:
+                held.tell()
+            raise
+        held.tell()
         self.clock.acted()
         seen = _with_sandbox(self.pod, self.seen, sandbox)
         await self.parts.statuses.update(self.pod.metadata.uid, StatusInputs(pod=self.pod, seen=seen))
@@ -160,12 +173,19 @@ class PlanRun:
         )
         if container is not None and self._backs_off(container, event):
             return context
+        held = HeldEvents(event)
+        sink = held if self.parts.is_young else event
         try:
-            attempt = self._attempt(name, last)
+            attempt = await self._attempt(name, last)
             container_id = await self.parts.runtime.start_container(
-                context, name, sandbox=sandbox, attempt=attempt, event=event
+                context, name, sandbox=sandbox, attempt=attempt, event=sink
             )
         except StartError as error:
+            if self.parts.is_young and error.reason in _MAY_BE_UNSETTLED:
+                self._unsettled = True
+                self.clock.acted()
+                return context
+            held.tell()
             self._reasons[name] = WaitingReason(error.reason, error.message)
             self._failed = True
             if error.reason not in _NOTHING_MADE:
@@ -173,14 +193,21 @@ class PlanRun:
             return context
         except (OctoletError, OSError) as error:
             self._note(f"start container {name}", error)
+            self._unsettled = self._unsettled or self.parts.is_young
             return context
+        held.tell()
         self._reasons[name] = None
         self.clock.acted()
         return replace(context, container_ids={**context.container_ids, name: container_id})
 
-    def _attempt(self, name: str, last: ContainerState | None) -> int:
-        """One that was made but never started is made again as the same instance: nothing of it ever ran."""
+    async def _attempt(self, name: str, last: ContainerState | None) -> int:
+        """One that was made but never started is made again as the same instance: nothing of it ever ran.
+
+        Raises OctoletError while the runtime is still at starting it, for a caller that has died.
+        """
         if last is not None and last.state == "created":
+            await self.parts.runtime.remove_container(last, keep_logs=True)
+            self.clock.acted()
             return last.attempt
         return self.parts.runtime.next_attempt(self.pod, name, last)
 
@@ -214,6 +241,8 @@ class PlanRun:
 
 
 _KILL_REASONS = {Why.LIVENESS_PROBE: KillReason.LIVENESS, Why.STARTUP_PROBE: KillReason.STARTUP}
+_MAY_BE_UNSETTLED = frozenset({CREATE_SANDBOX, CREATE_CONTAINER})
+"""waiting reasons that a name still taken by a former life of this process can have"""
 _NOTHING_MADE = frozenset(
     {
         "ErrImagePull",

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
@@ -13,6 +14,9 @@ from services.pod_sync.records.backoff import BackoffFile
 from services.pod_sync.records.progress import Progress
 from services.pod_sync.runtime.model import EventSink
 from shared.kube.types import Pod
+
+YOUNG_S: Final = 5.0
+"""the runtime notices within this time that a caller died, and undoes what it was asked (containerd: about a second)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +35,12 @@ class Parts:
     volumes_timeout_s: float = 123.0
     now: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
+    born_mono: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_young(self) -> bool:
+        """The runtime may still be at what a former life of this process asked of it."""
+        return self.now() - self.born_mono < YOUNG_S
 
 
 @dataclass

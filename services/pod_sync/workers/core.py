@@ -44,6 +44,7 @@ from services.pod_sync.workers.model import (
     Terminating,
     TimerFired,
     TurnGiven,
+    Unsettled,
     Waiting,
     Wake,
     Work,
@@ -56,7 +57,8 @@ RESYNC_S: Final = 60.0
 """default of `syncFrequency`: a pod is synced again after this long even if nothing happened"""
 NETWORK_RETRY_S: Final = 1.0
 ERROR_RETRY_S: Final = 10.0
-"""upstream `pod_workers`: backOffOnTransientErrorPeriod and backOffPeriod"""
+UNSETTLED_RETRY_S: Final = 0.3
+"""the first two: upstream `pod_workers`, backOffOnTransientErrorPeriod and backOffPeriod"""
 JITTER: Final = 0.5
 """each delay is lengthened by up to this share of itself (upstream workerResyncIntervalJitterFactor)"""
 ORPHAN_GRACE_S: Final = 1
@@ -134,7 +136,8 @@ def step(worker: Worker, event: Event, now: float, resync_s: float = RESYNC_S) -
 
 def _on_pod(worker: Worker, event: PodSeen, now: float) -> Step:
     if not isinstance(worker.life, Waiting | Syncing) and event.kind is SeenAs.CREATE:
-        if not worker.recalled or worker.life.ending.dropped:
+        still_there = event.first_list and worker.recalled and not worker.life.ending.dropped
+        if not still_there:
             return replace(worker, restart_requested=True), []
         # After a start every pod comes as new; its source still having it is no wish to start it again.
         worker = replace(worker, recalled=False)
@@ -300,6 +303,8 @@ def requeue_delay(outcome: Outcome, now: float, chance: float, resync_s: float =
             delay = NETWORK_RETRY_S
         case BackingOff(until_mono=until):
             delay = min(max(until - now, 0.0), resync_s)
+        case Unsettled():
+            delay = UNSETTLED_RETRY_S
         case Cancelled():
             delay = 0.0
         case _:

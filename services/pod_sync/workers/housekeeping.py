@@ -5,7 +5,7 @@ is merely not read yet must not look like an orphan.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from services.pod_sync.workers.model import Asked, Finished, Syncing, Terminated, Terminating, Waiting, Worker
@@ -66,6 +66,12 @@ class Known:
     runtime: Mapping[str, RuntimePod]
     recorded: frozenset[str] = frozenset()
     """UIDs with a status or an allocation"""
+    ended: Mapping[str, float] = field(default_factory=dict)
+    """when workers were forgotten: what a row from before shows running has ended since"""
+
+    def runs_unknown(self, uid: str, pod: RuntimePod) -> bool:
+        """Something of it runs, as far as is known now."""
+        return is_running(pod) and pod.listed_at_mono >= self.ended.get(uid, 0.0)
 
 
 def plan_housekeeping(known: Known) -> list[Task]:
@@ -80,7 +86,7 @@ def plan_housekeeping(known: Known) -> list[Task]:
             left.add(uid)
     tasks += [Create(uid) for uid in sorted(known.desired - known.rejected - left)]
     for uid, pod in known.runtime.items():
-        if uid not in left and uid not in known.desired - known.rejected and is_running(pod):
+        if uid not in left and uid not in known.desired - known.rejected and known.runs_unknown(uid, pod):
             tasks.append(terminate_unknown(uid, pod))
     tasks += [DropRecords(uid) for uid in sorted(known.recorded - known.desired - left)]
     return tasks
@@ -99,7 +105,7 @@ def predecessors(uid: str, full_name: str, known: Known) -> list[TerminateRuntim
         and other not in known.workers
         and f"{pod.name}_{pod.namespace}" == full_name
         and _is_static(pod)
-        and is_running(pod)
+        and known.runs_unknown(other, pod)
     ]
 
 

@@ -157,11 +157,15 @@ class Worker:
 
 @dataclass(frozen=True)
 class PodSeen:
-    """A source has the pod. `at_rest`: its phase is terminal and the runtime shows nothing of it running."""
+    """A source has the pod. `at_rest`: its phase is terminal and the runtime shows nothing of it running.
+
+    `first_list`: it was in the first list that its source delivered to this process, so it may have been there before.
+    """
 
     kind: SeenAs
     pod: Pod
     at_rest: bool = False
+    first_list: bool = False
 
 
 @dataclass(frozen=True)
@@ -254,11 +258,16 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Unsettled:
+    """An act failed shortly after this process began: the runtime may still be at what its former life asked."""
+
+
+@dataclass(frozen=True)
 class Cancelled:
     """It stopped because it was told to."""
 
 
-Outcome = Done | NetworkNotReady | BackingOff | Failed | Cancelled
+Outcome = Done | NetworkNotReady | BackingOff | Failed | Unsettled | Cancelled
 Event = (
     PodSeen
     | SyncAsked

@@ -67,6 +67,7 @@ class Pool:
     def __init__(self, resync_s: float = RESYNC_S, since_mono: float = 0.0) -> None:
         self._workers: dict[str, Worker] = {}
         self._turns = Turns()
+        self._ended: dict[str, float] = {}
         self._resync_s = resync_s
         self._since_mono = since_mono
 
@@ -99,7 +100,15 @@ class Pool:
     def forget(self, uid: str, now: float) -> list[UidAction]:
         """Drop the record of a worker. The name it held goes to the next in line."""
         worker = self._workers.pop(uid, None)
-        return self._leave(worker, now) if worker is not None else []
+        if worker is None:
+            return []
+        self._ended[uid] = now
+        return self._leave(worker, now)
+
+    def ended(self, listed: Iterable[str]) -> Mapping[str, float]:
+        """When workers were forgotten, of those pods that are still listed."""
+        self._ended = {uid: at for uid, at in self._ended.items() if uid in listed}
+        return self._ended
 
     def is_static_terminating(self, full_name: str) -> bool:
         """A static pod of that full name is ending but has not stopped (its mirror must stay until then)."""

@@ -77,6 +77,13 @@ DEAD = (sandbox(0, ready=False),)
         ),
         (
             make_pod(policy="Never"),
+            seen(instance(state="created"), sandboxes=DEAD),
+            PodActions(
+                kill_pod=True, create_sandbox=True, sandbox_id="s0", attempt=1, sandbox_changed=True, to_start=("c",)
+            ),
+        ),
+        (
+            make_pod(policy="Never"),
             seen(sandboxes=DEAD),
             PodActions(
                 kill_pod=True, create_sandbox=True, sandbox_id="s0", attempt=1, sandbox_changed=True, to_start=("c",)

@@ -54,7 +54,7 @@ class Node:
         life = Life(self)
         life.engine.boot()
         life.begin()
-        life.engine.intake.added(self.manifests.values())
+        life.engine.intake.added(self.manifests.values(), first_list=True)
         return life
 
     def crash(self) -> None:
@@ -123,6 +123,7 @@ class Life:
             log=structlog.get_logger(),
             now=node.loop.time,
             wall=node.loop.time,
+            born_mono=node.loop.time(),
         )
         self.engine = Engine(
             Surroundings(

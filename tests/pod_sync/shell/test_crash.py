@@ -120,6 +120,11 @@ class NodeMachine(RuleBasedStateMachine):
         assert max(Counter(self.node.world.starts).values(), default=0) <= 1, self.node.world.starts
 
     @invariant()
+    def a_container_is_started_again_only_after_it_ended(self) -> None:
+        for uid, name, attempt in self.node.world.starts:
+            assert attempt <= self.node.world.exits[uid, name], (uid, name, attempt)
+
+    @invariant()
     def what_finished_does_not_run(self) -> None:
         for uid, row in self.node.world.rows.items():
             if row.phase in (PodPhase.TERMINATED, PodPhase.FINISHED):

@@ -149,6 +149,20 @@ def test_a_start_that_a_crash_cut_off_is_not_made_to_wait(tmp_path: Path) -> Non
     play(tmp_path, story)
 
 
+def test_a_container_whose_start_a_crash_cut_off_is_the_first_instance_still(tmp_path: Path) -> None:
+    async def story(node: Node) -> None:
+        node.write(static_pod("u1", policy="Never"))
+        await until(lambda: node.world.starting != set())
+        node.crash()
+        node.restart()
+        took = await until(lambda: ("u1", "c0") in node.world.running())
+        assert took < 2.0, took
+        assert node.world.starts == [("u1", "c0", 0)]
+        assert [reason for _, _, reason, _ in node.events if reason.startswith("Failed")] == []
+
+    play(tmp_path, story)
+
+
 def test_why_a_container_waits_is_remembered_until_it_starts(tmp_path: Path) -> None:
     async def story(node: Node) -> None:
         node.world.fail_start["c0"] = StartError("ErrImagePull", "no such image")

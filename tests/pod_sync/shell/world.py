@@ -5,6 +5,7 @@ before or after it.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -39,6 +40,10 @@ class World:
     down: bool = False
     starts: list[tuple[str, str, int]] = field(default_factory=list)
     """(uid, container, attempt) of every start"""
+    exits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """how often a container that ran has ended, by uid and name"""
+    starting: set[str] = field(default_factory=set)
+    """ids of containers whose start is under way, or was given up by its caller a moment ago"""
 
     def pod(self, uid: str) -> RuntimePod | None:
         """As a listing shows it."""
@@ -65,8 +70,18 @@ class World:
         """The container exits."""
         uid, state = self.containers[container_id]
         if state.state == "running":
+            self.exits[uid, state.name] += 1
             ended = replace(state, state="exited", exit_code=code, finished_at_ns=int(self.now() * 1e9))
             self.containers[container_id] = (uid, ended)
+
+    def cut_off(self, container_id: str) -> None:
+        """The runtime notices that the caller of a start has died, and undoes it."""
+        self.starting.discard(container_id)
+        uid, state = self.containers[container_id]
+        text = "failed to create containerd task: context canceled: unknown"
+        self.containers[container_id] = (
+            uid, replace(state, state="exited", exit_code=128, reason="StartError", message=text)
+        )  # fmt: skip
 
     def live(self, uid: str) -> Iterator[str]:
         """Ids of the pod's containers that run."""
@@ -135,8 +150,14 @@ class FakeRuntime:
             annotations={HASH: format(container_hash(name, image), "x")},
         )
         world.containers[container_id] = (uid, made)
-        await self._half()
-        world.containers[container_id] = (uid, replace(made, state="running"))
+        world.starting.add(container_id)
+        try:
+            await self._half()
+        except (asyncio.CancelledError, Transient):
+            asyncio.get_running_loop().call_later(0.4, world.cut_off, container_id)
+            raise
+        world.starting.discard(container_id)
+        world.containers[container_id] = (uid, replace(made, state="running", started_at_ns=made.created_at_ns))
         world.starts.append((uid, name, attempt))
         await self._half()
         return container_id
@@ -163,6 +184,8 @@ class FakeRuntime:
 
     async def remove_container(self, state: ContainerState, *, keep_logs: bool = False) -> None:
         await self._half()
+        if state.id in self._world.starting:
+            raise Transient(f"container {state.id} is in starting state, can't be removed")
         self._world.containers.pop(state.id, None)
 
     async def termination_message(self, state: ContainerState) -> str:

@@ -311,17 +311,25 @@ def test_after_a_start_an_evicted_pod_that_its_source_still_has_stays_evicted() 
     ending = Ending(since_mono=90.0, grace_s=1, passed=True, evicted=True, override=EVICTED)
     decision = Decision("u1", "web_default", static=True, pod=make_pod("u1"), ending=ending, reached=Reached.FINISHED)
     worker, _ = first_sight("u1", Recalled(decision), 105.0)
-    worker, _ = fed(worker, created(source="file"))
+    found = replace(created(source="file"), first_list=True)
+    worker, _ = fed(worker, found)
     assert not worker.restart_requested
-    worker, _ = fed(worker, created(source="file"))
+    worker, _ = fed(worker, found)
     assert worker.restart_requested
+
+
+def test_a_pod_that_was_not_in_the_first_list_had_been_gone() -> None:
+    ending = Ending(since_mono=90.0, grace_s=1, passed=True, evicted=True, override=EVICTED)
+    decision = Decision("u1", "web_default", static=True, pod=make_pod("u1"), ending=ending, reached=Reached.FINISHED)
+    worker, _ = first_sight("u1", Recalled(decision), 105.0)
+    assert fed(worker, created(source="file"))[0].restart_requested
 
 
 def test_after_a_start_a_pod_that_its_source_had_dropped_is_wanted_again() -> None:
     ending = Ending(since_mono=90.0, grace_s=1, passed=True, dropped=True)
     decision = Decision("u1", "web_default", static=True, pod=make_pod("u1"), ending=ending)
     worker, _ = first_sight("u1", Recalled(decision), 105.0)
-    assert fed(worker, created(source="file"))[0].restart_requested
+    assert fed(worker, replace(created(source="file"), first_list=True))[0].restart_requested
 
 
 @pytest.mark.parametrize(

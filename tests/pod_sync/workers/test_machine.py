@@ -62,18 +62,19 @@ class World:
     desired: dict[str, Pod] = field(default_factory=dict)
     running: dict[str, Pod] = field(default_factory=dict)
     listed: dict[str, Pod] = field(default_factory=dict)
+    listed_at: float = 0.0
     decisions: dict[str, Decision] = field(default_factory=dict)
 
     def listing(self) -> dict[str, RuntimePod]:
-        return {uid: _runtime_pod(pod) for uid, pod in self.listed.items()}
+        return {uid: _runtime_pod(pod, self.listed_at) for uid, pod in self.listed.items()}
 
 
-def _runtime_pod(pod: Pod) -> RuntimePod:
+def _runtime_pod(pod: Pod, listed_at: float) -> RuntimePod:
     annotations = {SOURCE: pod.metadata.annotations[SOURCE]}
     sandbox = SandboxState(
         id="s", name="", namespace="", attempt=0, ready=True, created_at_ns=0, annotations=annotations
     )
-    return RuntimePod(name=pod.metadata.name, namespace="default", listed_at_mono=0.0, sandboxes=[sandbox])
+    return RuntimePod(name=pod.metadata.name, namespace="default", listed_at_mono=listed_at, sandboxes=[sandbox])
 
 
 class WorkersMachine(RuleBasedStateMachine):
@@ -142,13 +143,13 @@ class WorkersMachine(RuleBasedStateMachine):
                 assert ending.grace_s >= 1
                 self.graces[uid] = ending.grace_s
 
-    def create(self, uid: str) -> None:
+    def create(self, uid: str, *, first_list: bool = False) -> None:
         pod = self.world.desired[uid]
         known = self.known()
         if pod.metadata.annotations[SOURCE] != "api":
             for task in predecessors(uid, _full(pod), known):
                 self.feed(task.uid, FoundInRuntime(task.full_name, task.static))
-        self.feed(uid, PodSeen(SeenAs.CREATE, pod))
+        self.feed(uid, PodSeen(SeenAs.CREATE, pod, first_list=first_list))
 
     def known(self) -> Known:
         return Known(
@@ -157,6 +158,7 @@ class WorkersMachine(RuleBasedStateMachine):
             workers=dict(self.pool.workers),
             runtime=self.world.listing(),
             recorded=frozenset(self.world.decisions),
+            ended=self.pool.ended(self.world.listed),
         )
 
     # Sources
@@ -213,7 +215,7 @@ class WorkersMachine(RuleBasedStateMachine):
     def list_runtime(self) -> None:
         self.as_of = self.now
         self.now += 0.1
-        self.world.listed = dict(self.world.running)
+        self.world.listed, self.world.listed_at = dict(self.world.running), self.as_of
         for uid in list(self.pool.workers):
             self.feed(uid, Observed(self.as_of))
 
@@ -296,12 +298,12 @@ class WorkersMachine(RuleBasedStateMachine):
         self.boot()
         self.now += 0.1
         self.as_of = self.now
-        self.world.listed = dict(self.world.running)
+        self.world.listed, self.world.listed_at = dict(self.world.running), self.as_of
         self.now += 0.1
         self.graces = {uid: grace for uid, grace in graces.items() if uid in self.pool.workers}
         self.killed = killed
         for uid in list(self.world.desired):
-            self.create(uid)
+            self.create(uid, first_list=True)
 
     # What must always hold
 
