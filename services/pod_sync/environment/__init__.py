@@ -11,7 +11,7 @@ Never     reads a file, the clock or the bus; talks to the runtime.
 Bounds    1 ms for one configuration (measured: pod decoded and full container built 0.9 ms, sandbox 0.2 ms).
 
 Modules: `model` (the inputs), `sandbox`, `container` (the two configurations), `variables`, `env_file`, `field_path` and
-`services` (environment variables), `expansion` (`$(VAR)`), `mounts`, `resources` and `oom` (CPU, memory, swap,
+`services` (environment variables), `mounts`, `resources` and `oom` (CPU, memory, swap,
 oom_score_adj), `security`, `profiles`, `namespaces`, `sysctls`, `dns`, `hostname`, `metadata` (names, labels,
 annotations, hash, log paths). A wrong pod raises `ConfigError` (an `Invalid`): its text is
 what the user sees on the container, with reason `CreateContainerConfigError`.

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from services.pod_sync.environment.expansion import expand, lookup_in
 from services.pod_sync.environment.metadata import container_annotations, container_labels, container_log_path
 from services.pod_sync.environment.model import AnyContainer, ConfigError, ContainerInputs, NodeFacts, PodContext
 from services.pod_sync.environment.mounts import container_devices, container_mounts
 from services.pod_sync.environment.resources import container_resources
 from services.pod_sync.environment.security import container_security
 from shared.cri import api
+from shared.kube.expansion import expand, lookup_in
 
 _RTMIN_PLUS: Final = "SIGRTMIN+"
 _RTMAX_MINUS: Final = "SIGRTMAX-"

@@ -7,10 +7,10 @@ before and are given by the index of their volume mount.
 from collections.abc import Mapping
 from typing import Final
 
-from services.pod_sync.environment.expansion import expand_all
 from services.pod_sync.environment.model import AnyContainer, ConfigError, ContainerInputs, NodeFacts, PodContext
 from services.pod_sync.environment.namespaces import id_mappings
 from shared.cri import api
+from shared.kube.expansion import expand_all
 from shared.kube.types import VolumeMount
 from shared.messages.volume_manager import MountedVolume
 

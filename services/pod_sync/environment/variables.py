@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from services.pod_sync.environment.env_file import parse_env_file
-from services.pod_sync.environment.expansion import expand, lookup_in
 from services.pod_sync.environment.field_path import field_value, resource_value
 from services.pod_sync.environment.model import AnyContainer, ConfigError, EnvObjects, NodeFacts, PodContext
 from services.pod_sync.environment.services import service_variables
+from shared.kube.expansion import expand, lookup_in
 from shared.kube.pods import is_static
 from shared.kube.types import (
     ConfigMapKeySelector,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.pod_sync.environment.expansion import expand, expand_all, lookup_in
+from shared.kube.expansion import expand, expand_all, lookup_in
 
 VARIABLES = {"A": "a", "B": "$(A)", "EMPTY": "", "A B": "spaced"}
 
