@@ -1,13 +1,14 @@
 """Metrics with upstream's names (`kubelet/metrics`)."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
 class EvictionMetrics:
     """What this daemon counts."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.evictions = Counter(
+        # A count whose upstream name lacks the `_total` that the library puts behind a Counter's.
+        self.evictions = Gauge(
             "kubelet_evictions",
             "Cumulative number of pod evictions by eviction signal",
             ("eviction_signal",),
