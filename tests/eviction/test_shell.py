@@ -18,6 +18,8 @@ from shared.cri import api
 from shared.cri.client import RuntimeClient
 from shared.errors import Invalid
 from shared.kube.types import Pod
+from shared.messages.base import Empty
+from shared.messages.daemon import METRICS
 from shared.messages.pleg import ContainerState, RuntimePod, SandboxState
 from shared.messages.pod_sync import KillPod, KillPodReply, PodPhase
 from shared.messages.volume_manager import PodVolumeUsage, VolumeUsage
@@ -88,6 +90,7 @@ def test_memory_pressure_ends_the_greediest_pod_with_upstreams_words(folder: Pat
         async with world.daemon():
             await world.until(lambda: world.killed, "a pod is ended")
             await world.until(lambda: world.events("Evicted"), "the pod is told")
+            world.metrics = (await world.server.call(METRICS, Empty(), owner="eviction")).text
             row = world.pressure.get("node")
             assert row is not None and row.conditions == ["MemoryPressure"]
 
@@ -114,6 +117,7 @@ def test_memory_pressure_ends_the_greediest_pod_with_upstreams_words(folder: Pat
         "offending_containers_usage": "290Mi",
         "starved_resource": "memory",
     }
+    assert 'kubelet_evictions{eviction_signal="memory.available"} 1.0' in world.metrics
     attempts = {
         (e.involved_object.kind, e.involved_object.name, e.message) for e in world.events("EvictionThresholdMet")
     }

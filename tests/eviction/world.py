@@ -87,6 +87,7 @@ class World:
         self.pod_memory: dict[str, int] = {}
         self.pod_containers: dict[str, dict[str, int]] = {}
         self.killed: list[KillPod] = []
+        self.metrics = ""
         self.on_kill: Callable[[KillPod], KillPodReply] = lambda order: KillPodReply(known=True, stopped=True)
 
     async def _usage(self, question: Usage, call: Call) -> UsageReply:
@@ -125,9 +126,9 @@ class World:
         run_dir = self.folder
         async with contextlib.AsyncExitStack() as stack:
             self.endpoint = await stack.enter_async_context(self.runtime.served(run_dir / "cri.sock"))
-            manager, pod_sync, pleg, volumes = [
+            manager, pod_sync, pleg, volumes, self.server = [
                 await stack.enter_async_context(Bus(name, run_dir))
-                for name in ("container_manager", "pod_sync", "pleg", "volume_manager")
+                for name in ("container_manager", "pod_sync", "pleg", "volume_manager", "server")
             ]
             self.pods, self.runtime_pods = pod_sync.own(PODS), pleg.own(RUNTIME_PODS)
             self.volumes = volumes.own(VOLUME_USAGE)
