@@ -53,6 +53,10 @@ from shared.service import Context
 
 ENFORCE_RETRY_S: Final = 60.0
 """upstream `cm`: pause after the pods' group could not be limited"""
+CGROUP_V1_TEXT: Final = (
+    "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. "
+    "Please migrate to cgroup v2."
+)
 KEY: Final = "node"
 
 
@@ -125,7 +129,7 @@ class ContainerManager:
         )
         self._started = asyncio.Event()
         self._claim: GroupClaim | None = None
-        self.ledger = Ledger(ctx.run_dir / "state" / "container_manager")
+        self.ledger = Ledger(ctx.run_dir / "state" / "container_manager", self.machine.boot_id)
         self.admission = AdmissionDesk(self.shares.allocatable, self.ledger, self.pods, metrics)
         self.usage = self._usage_desk(metrics)
 
@@ -151,6 +155,8 @@ class ContainerManager:
         self._watch_driver()
         self.ctx.spawn("allocatable", self._enforce())
         self.ctx.spawn("refresh", self._refresh_for_ever())
+        if self.hierarchies.version == 1:
+            self._node_event("Warning", "CgroupV1", CGROUP_V1_TEXT)
         self.ctx.ready()
 
     def describe(self) -> NodeResources:

@@ -18,19 +18,23 @@ class Grants(msgspec.Struct, frozen=True):
     """Requests by pod UID. `cpu` in millicores, all else in whole units."""
 
     pods: dict[str, dict[str, int]] = {}
+    boot_id: str = ""
+    """grants of another boot mean nothing: every pod is admitted anew"""
 
 
 class Ledger:
-    """Grants by pod UID. The file is in the run folder: after a reboot every pod is admitted anew.
+    """Grants by pod UID, of this boot.
 
     A grant is *on its way* until the `pods` table shows its pod, for `ON_ITS_WAY_S` at most: pods that are admitted one
     after the other must each count for the next, whatever becomes known of them in between.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, boot_id: str) -> None:
+        self._boot_id = boot_id
         self._checkpoint = Checkpoint(path, version=1, kind=Grants, durable=False)
         found = self._checkpoint.load()
-        self._grants: dict[str, dict[str, int]] = dict(found.pods) if found is not None else {}
+        is_ours = found is not None and found.boot_id == boot_id
+        self._grants: dict[str, dict[str, int]] = dict(found.pods) if found is not None and is_ours else {}
         self._on_their_way = dict.fromkeys(self._grants, time.monotonic())
 
     def get(self, uid: str) -> Mapping[str, int] | None:
@@ -61,4 +65,4 @@ class Ledger:
             await self._save()
 
     async def _save(self) -> None:
-        await asyncio.to_thread(self._checkpoint.save, Grants(dict(self._grants)))
+        await asyncio.to_thread(self._checkpoint.save, Grants(dict(self._grants), self._boot_id))
