@@ -22,8 +22,14 @@ ANSWER_MARGIN_S: Final = 0.2
 class KillRequests:
     """The handler of `kill_pod`. The decision is on disk before anything is answered."""
 
-    def __init__(self, dispatcher: Dispatcher, events_of: Callable[[Pod], EventSink]) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        events_of: Callable[[Pod], EventSink],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._dispatcher = dispatcher
+        self._now = now
         self._events_of = events_of
 
     async def handle(self, request: KillPod, call: Call) -> KillPodReply:
@@ -39,7 +45,7 @@ class KillRequests:
         after = self._dispatcher.pool.get(uid)
         ending = ending_of(after) if after is not None else None
         patience = max(MIN_WAIT_S, (ending.grace_s if ending is not None else 0) * WAIT_PER_GRACE)
-        left = call.deadline_mono - time.monotonic() - ANSWER_MARGIN_S
+        left = call.deadline_mono - self._now() - ANSWER_MARGIN_S
         stopped = await self._dispatcher.wait_stopped(uid, max(0.0, min(patience, left)))
         if not stopped and patience <= left:
             text = "Container runtime did not kill the pod within specified grace period."

@@ -192,8 +192,8 @@ class PlanRun:
                 self.clock.acted()
             return context
         except (OctoletError, OSError) as error:
-            self._note(f"start container {name}", error)
             self._unsettled = self._unsettled or self.parts.is_young
+            self._note(f"start container {name}", error)
             return context
         held.tell()
         self._reasons[name] = None
@@ -237,7 +237,8 @@ class PlanRun:
     def _note(self, act: str, error: Exception) -> None:
         self._failed = True
         pod = f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"
-        self.parts.log.warning("pod.act_failed", pod=pod, pod_uid=self.pod.metadata.uid, act=act, error=str(error))
+        say = self.parts.log.debug if self._unsettled else self.parts.log.warning
+        say("pod.act_failed", pod=pod, pod_uid=self.pod.metadata.uid, act=act, error=str(error))
 
 
 _KILL_REASONS = {Why.LIVENESS_PROBE: KillReason.LIVENESS, Why.STARTUP_PROBE: KillReason.STARTUP}

@@ -164,5 +164,5 @@ def _drop(logger: object, name: str, event: structlog.typing.EventDict) -> struc
 
 TestNodeMachine = NodeMachine.TestCase
 TestNodeMachine.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
