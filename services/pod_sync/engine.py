@@ -97,6 +97,16 @@ class Engine:
         self.sync(uid)
         self.intake.look()
 
+    def probes_changed(self, uid: str, *, acts: bool) -> None:
+        """The outcome of a probe changed; `acts`: in a way by which a container may have to be started or ended.
+
+        What a run does meanwhile can take long, so the status shows it at once.
+        """
+        if self.dispatcher.pool.get(uid) is not None:
+            self._around.start(self._parts.statuses.refresh(uid))
+            if acts:
+                self.sync(uid)
+
     # What the dispatcher needs done (`workers.dispatcher.Ports`)
 
     async def run(self, uid: str, start: StartRun, cancel: asyncio.Event) -> RunResult:
@@ -136,9 +146,6 @@ class Engine:
 
     async def observe(self, uid: str, after_mono: float) -> float:
         return (await self._parts.observations.after(uid, after_mono)).as_of_mono
-
-    async def relist(self, uid: str) -> bool:
-        return await self._parts.observations.relist(uid)
 
     def record(self, decision: Decision) -> None:
         self._around.decisions.put(decision)

@@ -124,6 +124,10 @@ class Statuses(Protocol):
         """Compute the status; store and publish it if it changed."""
         ...
 
+    async def refresh(self, uid: str) -> None:
+        """Compute the status again from what it was computed from last, with the probe outcomes of now."""
+        ...
+
     def finish(self, uid: str, pod: Pod) -> None:
         """Nothing of the pod runs or is held any more: its last status, with every container terminated."""
         ...

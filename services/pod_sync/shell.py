@@ -185,13 +185,15 @@ class PodSync:
         self._engine.runtime_changed(change.key)
 
     def _on_probes(self, change: Change[ContainerProbes]) -> None:
-        """A liveness result matters when it is a failure; startup and readiness show in the status."""
+        """A liveness result matters when it is a failure; startup and readiness show in the status.
+
+        A startup probe that succeeds may also let the next init container start.
+        """
         new, old = change.new, change.old
         if new is None:
             return
-        shown = old is None or (old.startup, old.readiness) != (new.startup, new.readiness)
-        if shown or new.liveness is ProbeOutcome.FAILURE:
-            self._engine.sync(new.pod_uid)
+        acts = new.liveness is ProbeOutcome.FAILURE or (old.startup if old is not None else None) is not new.startup
+        self._engine.probes_changed(new.pod_uid, acts=acts)
 
     def _runtime_name(self) -> str:
         health = self._peers.health.get(RUNTIME_KEY)

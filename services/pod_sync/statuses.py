@@ -45,6 +45,7 @@ class StatusBook:
         self._progress = progress
         self._sources = sources
         self._messages: dict[str, dict[str, str]] = {}
+        self._inputs: dict[str, StatusInputs] = {}
 
     def restore(self) -> None:
         """Publish what was kept."""
@@ -57,9 +58,17 @@ class StatusBook:
     def current(self, uid: str) -> PodStatus | None:
         return self._progress.status(uid)
 
+    async def refresh(self, uid: str) -> None:
+        inputs = self._inputs.get(uid)
+        if inputs is not None:
+            await self.update(uid, inputs)
+
     async def update(self, uid: str, inputs: StatusInputs) -> PodStatus:
+        self._inputs[uid] = inputs
         messages = await self._last_words(uid, inputs.seen)
         old = self._progress.status(uid)
+        if self._inputs.get(uid) is not inputs and old is not None:
+            return old  # overtaken while messages were read
         context = StatusContext(
             pod=inputs.pod,
             seen=inputs.seen,
@@ -82,6 +91,7 @@ class StatusBook:
         return computed.status
 
     def finish(self, uid: str, pod: Pod) -> None:
+        self._inputs.pop(uid, None)
         status = finished_status(pod, self._progress.status(uid), now=self._sources.wall())
         self._put(uid, pod, status)
 
@@ -97,6 +107,7 @@ class StatusBook:
     def drop(self, uid: str) -> None:
         self._progress.delete(uid)
         self._messages.pop(uid, None)
+        self._inputs.pop(uid, None)
         self._table.delete(uid)
 
     def _put(self, uid: str, pod: Pod, status: PodStatus) -> None:

@@ -48,8 +48,18 @@ async def sync_pod(parts: Parts, pod: Pod, cancel: asyncio.Event) -> RunResult:
     plan = compute_pod_actions(pod, seen, parts.peers.probes(), resetting=resetting)
     outcome = await PlanRun(parts, pod, seen, cancel, clock).run(plan)
     if not isinstance(outcome, Done | Cancelled):
-        await parts.statuses.update(uid, StatusInputs(pod=pod, seen=parts.observations.latest(uid).pod))
+        await _show_failure(parts, pod, acted=clock.acted_mono is not None)
     return RunResult(outcome, clock.acted_mono)
+
+
+async def _show_failure(parts: Parts, pod: Pod, *, acted: bool) -> None:
+    """The next run may be long in coming: say now why containers wait, and show what was started beside them.
+
+    Not on a listing from before the acts: it would take back what was said of them.
+    """
+    uid = pod.metadata.uid
+    if not acted or await parts.observations.relist(uid):
+        await parts.statuses.update(uid, StatusInputs(pod=pod, seen=parts.observations.latest(uid).pod))
 
 
 async def _wait_ready(parts: Parts, pod: Pod, cancel: asyncio.Event) -> RunResult | None:

@@ -13,7 +13,6 @@ from services.pod_sync.workers.model import (
     CancelRun,
     Decision,
     Event,
-    Idle,
     Observe,
     Observed,
     Outcome,
@@ -45,10 +44,6 @@ class Ports(Protocol):
 
     async def observe(self, uid: str, after_mono: float) -> float:
         """Wait for a listing that began after that; when it began."""
-        ...
-
-    async def relist(self, uid: str) -> bool:
-        """Have the pod listed now, to learn what a failed run did."""
         ...
 
     def record(self, decision: Decision) -> None:
@@ -192,9 +187,6 @@ class Dispatcher:
             result = RunResult(Cancelled(), self._now())
         self._runs.pop(uid, None)
         self.feed(uid, RunEnded(run.number, result.outcome, self._chance(), result.acted_mono))
-        worker = self._pool.get(uid)
-        if result.acted_mono is not None and worker is not None and isinstance(worker.run, Idle):
-            await self._ports.relist(uid)  # it failed in part; what it did is to be seen now, not with the next listing
 
     async def _observe(self, uid: str, after_mono: float) -> None:
         as_of = await self._ports.observe(uid, after_mono)

@@ -216,6 +216,9 @@ class FakeStatuses:
         self._progress.put_status(uid, status, name=meta.name, namespace=meta.namespace)
         return status
 
+    async def refresh(self, uid: str) -> None:
+        return
+
     def finish(self, uid: str, pod: Pod) -> None:
         self.finished.append(uid)
 
