@@ -177,11 +177,19 @@ class UsageReply(Message, frozen=True):
 
 _POD_SYNC = frozenset({Service.POD_SYNC})
 ADMIT = Request("admit", request=Admit, reply=Admitted, owner=Service.CONTAINER_MANAGER, callers=_POD_SYNC)
-PREPARE_POD = Request("prepare_pod", request=PreparePod, reply=PodResources, owner=Service.CONTAINER_MANAGER, callers=_POD_SYNC)
-PREPARE_CONTAINER = Request(
-    "prepare_container", request=PrepareContainer, reply=ContainerExtras, owner=Service.CONTAINER_MANAGER, callers=_POD_SYNC
+PREPARE_POD = Request(
+    "prepare_pod", request=PreparePod, reply=PodResources, owner=Service.CONTAINER_MANAGER, callers=_POD_SYNC
 )
-UNPREPARE_POD = Request("unprepare_pod", request=UnpreparePod, reply=Empty, owner=Service.CONTAINER_MANAGER, callers=_POD_SYNC)
+PREPARE_CONTAINER = Request(
+    "prepare_container",
+    request=PrepareContainer,
+    reply=ContainerExtras,
+    owner=Service.CONTAINER_MANAGER,
+    callers=_POD_SYNC,
+)
+UNPREPARE_POD = Request(
+    "unprepare_pod", request=UnpreparePod, reply=Empty, owner=Service.CONTAINER_MANAGER, callers=_POD_SYNC
+)
 USAGE = Request(
     "usage",
     request=Usage,

@@ -134,5 +134,9 @@ class Relisted(Message, frozen=True):
 
 
 RELIST = Request(
-    "relist", request=Relist, reply=Relisted, owner=Service.PLEG, callers=frozenset({Service.POD_SYNC, Service.EVICTION})
+    "relist",
+    request=Relist,
+    reply=Relisted,
+    owner=Service.PLEG,
+    callers=frozenset({Service.POD_SYNC, Service.EVICTION}),
 )
