@@ -67,6 +67,8 @@ class Engine:
     def __init__(self, around: Surroundings) -> None:
         self._around = around
         self._deadlines: dict[str, asyncio.TimerHandle] = {}
+        self._starting: dict[str, float] = {}
+        """when pods that were not Running yet were first seen"""
         self._parts = around.parts
         now = around.parts.now
         pool = Pool(around.resync_s, since_mono=now())
@@ -80,6 +82,8 @@ class Engine:
                 records=self,
                 runtime=around.runtime,
                 in_thread=around.in_thread,
+                watch=around.parts.watch,
+                now=now,
             ),
         )
 
@@ -111,9 +115,13 @@ class Engine:
 
     async def run(self, uid: str, start: StartRun, cancel: asyncio.Event) -> RunResult:
         began = self._parts.now()
+        if start.number == 1:
+            self._note_first_run(uid, began)
         result = await self._run(uid, start, cancel)
         if start.work is Work.SYNC and start.pod is not None:
             self._set_deadline(uid, start.pod)
+            self._note_running(uid)
+        self._parts.watch.run_ended(_operation(start), self._parts.now() - began)
         self._parts.log.debug(
             "run.ended",
             pod_uid=uid,
@@ -123,6 +131,20 @@ class Engine:
             duration_s=round(self._parts.now() - began, 4),
         )
         return result
+
+    def _note_first_run(self, uid: str, now: float) -> None:
+        seen_at = self.intake.first_seen(uid)
+        if seen_at is None:
+            return
+        self._parts.watch.worker_began(now - seen_at)
+        status = self._parts.statuses.current(uid)
+        if status is None or status.phase != "Running":
+            self._starting[uid] = seen_at
+
+    def _note_running(self, uid: str) -> None:
+        status = self._parts.statuses.current(uid)
+        if uid in self._starting and status is not None and status.phase == "Running":
+            self._parts.watch.pod_running(self._parts.now() - self._starting.pop(uid))
 
     def _set_deadline(self, uid: str, pod: Pod) -> None:
         """Look at the pod again when its activeDeadlineSeconds are over."""
@@ -166,6 +188,14 @@ class Engine:
     def drop(self, uid: str) -> None:
         if (deadline := self._deadlines.pop(uid, None)) is not None:
             deadline.cancel()
+        self._starting.pop(uid, None)
         self._around.statuses.drop(uid)
         self._around.decisions.delete(uid)
         self._parts.observations.forget(uid)
+
+
+def _operation(start: StartRun) -> str:
+    """What upstream's metric calls it."""
+    if start.work is Work.TERMINATING:
+        return "kill"
+    return "create" if start.number == 1 else "sync"

@@ -5,14 +5,16 @@ it. Source: upstream `kubelet` (HandlePodAdditions, -Updates, -Removes, -Cleanup
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import structlog
 
 from services.pod_sync.records.allocations import Allocations
 from services.pod_sync.rows import PodRows, Rejection
+from services.pod_sync.watch import Watch
 from services.pod_sync.workers.answers import may_run
 from services.pod_sync.workers.dispatcher import Dispatcher
 from services.pod_sync.workers.housekeeping import (
@@ -34,7 +36,7 @@ from services.pod_sync.workers.model import (
     PodSeen,
     SeenAs,
 )
-from shared.kube.pods import is_static, pod_full_name
+from shared.kube.pods import all_containers, is_static, pod_full_name
 from shared.kube.types import Pod
 from shared.messages.container_manager import Admitted
 from shared.messages.pleg import RuntimePod
@@ -73,6 +75,8 @@ class IntakePorts:
     records: Records
     runtime: Callable[[], Mapping[str, RuntimePod]]
     in_thread: Callable[[Callable[[], None]], Awaitable[None]] = asyncio.to_thread
+    watch: Watch = field(default_factory=Watch)
+    now: Callable[[], float] = time.monotonic
 
 
 class Intake:
@@ -86,7 +90,10 @@ class Intake:
         self._records = ports.records
         self._runtime = ports.runtime
         self._in_thread = ports.in_thread
+        self._watch = ports.watch
+        self._now = ports.now
         self._desired: dict[str, Pod] = {}
+        self._seen_at: dict[str, float] = {}
         self._rejected: dict[str, Rejection] = {}
         self._to_admit: list[str] = []
         self._pending: set[str] = set()
@@ -99,6 +106,10 @@ class Intake:
         """Every pod that a source has, admitted or not."""
         return self._desired
 
+    def first_seen(self, uid: str) -> float | None:
+        """When a source first had the pod (monotonic); None: none has it."""
+        return self._seen_at.get(uid)
+
     # What sources say
 
     def added(self, pods: Iterable[Pod], *, first_list: bool = False) -> None:
@@ -106,6 +117,7 @@ class Intake:
         for pod in sorted(pods, key=lambda p: p.metadata.creation_timestamp or ""):
             uid = pod.metadata.uid
             self._desired[uid] = pod
+            self._seen_at.setdefault(uid, self._now())
             if uid in self._dispatcher.pool.workers:
                 # It ends: it is started anew when that is over, if it was gone in between.
                 self._dispatcher.feed(uid, PodSeen(SeenAs.CREATE, pod, first_list=first_list))
@@ -129,6 +141,7 @@ class Intake:
         for pod in pods:
             uid = pod.metadata.uid
             self._desired.pop(uid, None)
+            self._seen_at.pop(uid, None)
             self._rejected.pop(uid, None)
             self._allocations.delete(uid)
             if uid not in self._dispatcher.pool.workers:
@@ -196,8 +209,10 @@ class Intake:
             return False
         if answer.admitted:
             self._allocations.put(pod)
+            self._watch.admitted(len(all_containers(pod)))
             return True
         rejection = self._rejected[uid] = Rejection(pod, answer.reason, answer.message)
+        self._watch.rejected(answer.reason)
         self._records.reject(rejection)
         self.show(uid)
         return False
@@ -252,6 +267,9 @@ class Intake:
     def _do(self, task: Task) -> None:
         match task:
             case Forget(uid=uid):
+                worker = self._dispatcher.pool.get(uid)
+                if worker is not None and worker.restart_requested and uid in self._desired:
+                    self._watch.pod_restarted(static=worker.static)
                 self._records.drop(uid)
                 self._dispatcher.forget(uid)
             case NoteOrphan(uid=uid):
@@ -259,6 +277,7 @@ class Intake:
             case Create(uid=uid):
                 self._queue(uid)
             case TerminateRuntimePod(uid=uid, full_name=name, static=static):
+                self._watch.orphan_found()
                 self._dispatcher.feed(uid, FoundInRuntime(name, static))
             case DropRecords(uid=uid):
                 self._records.drop(uid)

@@ -142,7 +142,7 @@ class BusPeers:
             try:
                 return await ask()
             except Transient as error:
-                structlog.get_logger().debug("peer.not_answering", peer=peer, error=str(error))
+                structlog.get_logger().debug("request.failed", peer=peer, error=str(error))
                 await asyncio.sleep(pause_s * (1.0 + random.random()))
                 pause_s = min(pause_s * 2, RETRY_MAX_S)
 

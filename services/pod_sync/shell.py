@@ -13,6 +13,7 @@ from services.pod_sync.environment.variables import ObjectNames
 from services.pod_sync.images.manager import ImageManager
 from services.pod_sync.images.model import PullSettings
 from services.pod_sync.kill_requests import KillRequests
+from services.pod_sync.metrics import PodCounts, PodSyncMetrics
 from services.pod_sync.node_facts import FactsOfNode, node_name_of
 from services.pod_sync.observations import RELIST_TIMEOUT_S, Observations
 from services.pod_sync.peers import RUNTIME_KEY, BusPeers
@@ -101,6 +102,7 @@ class PodSync:
             progress=progress,
             events_of=self._events_of,
             log=ctx.log,
+            watch=PodSyncMetrics(ctx.registry),
             limits=Limits.of(settings.crash_loop_back_off_max_container_restart_period_s),
             volumes_timeout_s=settings.volumes_timeout_s,
         )
@@ -118,6 +120,7 @@ class PodSync:
             )
         )
 
+        ctx.registry.register(PodCounts(engine.intake, engine.dispatcher.pool))
         self._sources = SourceDesk(Mux(registered_sources(settings)), engine.intake, self._events_of)
 
     def start(self) -> None:

@@ -1,9 +1,9 @@
 """Hands what the sources say to the intake."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
-from services.pod_sync.intake import Intake
 from services.pod_sync.runtime.model import WARNING, EventSink
 from services.pod_sync.sources.mux import Kind, Mux, Operation, duplicate_message
 from shared.kube.types import Pod
@@ -11,10 +11,22 @@ from shared.kube.types import Pod
 Deliver = Callable[[Sequence[Pod]], None]
 
 
+class PodIntake(Protocol):
+    """What is used of `intake.Intake`."""
+
+    def added(self, pods: Iterable[Pod], *, first_list: bool = False) -> None: ...
+
+    def changed(self, pods: Iterable[Pod]) -> None: ...
+
+    def removed(self, pods: Iterable[Pod], *, all_read: bool) -> None: ...
+
+    def look(self) -> None: ...
+
+
 class SourceDesk:
     """Takes whole lists of one source each, and passes on what changed."""
 
-    def __init__(self, mux: Mux, intake: Intake, events_of: Callable[[Pod], EventSink]) -> None:
+    def __init__(self, mux: Mux, intake: PodIntake, events_of: Callable[[Pod], EventSink]) -> None:
         self._mux = mux
         self._intake = intake
         self._events_of = events_of

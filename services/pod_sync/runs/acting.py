@@ -136,15 +136,18 @@ class PlanRun:
             return None
         context = pod_context(self.pod, self.seen, self.parts.peers)
         held = HeldEvents(_unless_cancelled(event, self.cancel))
+        began = self.parts.now()
         try:
             sandbox = await self.parts.runtime.create_sandbox(context, plan.attempt, event=held)
         except StartError as error:
             self._unsettled = self.parts.is_young and error.reason in _MAY_BE_UNSETTLED
             if not self._unsettled:
                 held.tell()
+                self.parts.watch.sandbox_failed(context.runtime_handler)
             raise
         held.tell()
         self.clock.acted()
+        self.parts.watch.sandbox_made(context.runtime_handler, self.parts.now() - began)
         seen = _with_sandbox(self.pod, self.seen, sandbox)
         await self.parts.statuses.update(self.pod.metadata.uid, StatusInputs(pod=self.pod, seen=seen))
         return sandbox
@@ -186,6 +189,7 @@ class PlanRun:
                 self.clock.acted()
                 return context
             held.tell()
+            self.parts.watch.container_failed(_kind(self.pod, name), error.reason)
             self._reasons[name] = WaitingReason(error.reason, error.message)
             self._failed = True
             if error.reason not in _NOTHING_MADE:
@@ -196,6 +200,7 @@ class PlanRun:
             self._note(f"start container {name}", error)
             return context
         held.tell()
+        self.parts.watch.container_started(_kind(self.pod, name))
         self._reasons[name] = None
         self.clock.acted()
         return replace(context, container_ids={**context.container_ids, name: container_id})
@@ -258,6 +263,12 @@ _NOTHING_MADE = frozenset(
     }
 )
 """waiting reasons that are given before the runtime was asked to make a container"""
+
+
+def _kind(pod: Pod, name: str) -> str:
+    if any(c.name == name for c in pod.spec.containers):
+        return "container"
+    return "init_container" if any(c.name == name for c in pod.spec.init_containers) else "ephemeral_container"
 
 
 def _with_sandbox(pod: Pod, seen: RuntimePod | None, sandbox: Sandbox) -> RuntimePod:

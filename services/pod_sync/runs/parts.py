@@ -13,6 +13,7 @@ from services.pod_sync.ports import Acts, Peers, Statuses
 from services.pod_sync.records.backoff import BackoffFile
 from services.pod_sync.records.progress import Progress
 from services.pod_sync.runtime.model import EventSink
+from services.pod_sync.watch import Watch
 from shared.kube.types import Pod
 
 YOUNG_S: Final = 5.0
@@ -31,6 +32,7 @@ class Parts:
     progress: Progress
     events_of: Callable[[Pod], EventSink]
     log: FilteringBoundLogger
+    watch: Watch = field(default_factory=Watch)
     limits: Limits = field(default_factory=Limits)
     volumes_timeout_s: float = 123.0
     now: Callable[[], float] = time.monotonic

@@ -15,6 +15,7 @@ from services.pod_sync.records.decisions import Decisions
 from services.pod_sync.records.progress import Progress
 from services.pod_sync.runs.parts import Parts
 from services.pod_sync.runtime.model import EventSink
+from services.pod_sync.watch import Watch
 from services.pod_sync.workers.model import KillAsked, StatusOverride
 from shared.kube.types import Container, ObjectMeta, Pod, PodSpec
 from tests.pod_sync.shell.peers import FakePeers, FakePleg, FakeStatuses
@@ -45,6 +46,7 @@ class Node:
         self.folder = folder
         self.manifests: dict[str, Pod] = {}
         self.events: list[tuple[str, str | None, str, str]] = []
+        self.watch = Watch()
         self.failures: list[BaseException] = []
         self._outside = [self.loop.create_task(self.pleg.list_for_ever())]
         self.life = self._boot()
@@ -63,6 +65,12 @@ class Node:
 
     def restart(self) -> None:
         self.life = self._boot()
+
+    def restart_with(self, watch: Watch) -> None:
+        """A restart after which `watch` is told what happens."""
+        self.watch = watch
+        self.crash()
+        self.restart()
 
     def write(self, pod: Pod) -> None:
         """A manifest is written."""
@@ -124,6 +132,7 @@ class Life:
             now=node.loop.time,
             wall=node.loop.time,
             born_mono=node.loop.time(),
+            watch=node.watch,
         )
         self.engine = Engine(
             Surroundings(
