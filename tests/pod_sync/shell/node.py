@@ -47,6 +47,8 @@ class Node:
         self.manifests: dict[str, Pod] = {}
         self.events: list[tuple[str, str | None, str, str]] = []
         self.watch = Watch()
+        self.all_read = True
+        """whether every other source was read, too"""
         self.failures: list[BaseException] = []
         self._outside = [self.loop.create_task(self.pleg.list_for_ever())]
         self.life = self._boot()
@@ -151,9 +153,10 @@ class Life:
     def begin(self) -> None:
         self._node.pleg.on_row = self.engine.runtime_changed
         self.start(self.engine.intake.admit_for_ever())
-        self.start(
-            self.engine.intake.keep_house_for_ever(lambda: self._node.pleg.as_of_mono > 0, self._node.peers.complete)
-        )
+        self.start(self.engine.intake.keep_house_for_ever(self._is_synced, self._node.peers.complete))
+
+    def _is_synced(self) -> bool:
+        return self._node.all_read and self._node.pleg.as_of_mono > 0
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._node.loop.create_task(work)

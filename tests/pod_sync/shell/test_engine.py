@@ -249,6 +249,55 @@ def test_a_restart_touches_no_container_and_keeps_the_status(tmp_path: Path) -> 
     play(tmp_path, story)
 
 
+def test_a_container_that_no_listing_showed_yet_is_not_started_again_after_a_crash(tmp_path: Path) -> None:
+    async def story(node: Node) -> None:
+        node.write(static_pod("u1"))
+        await until(lambda: ("u1", "c0") in node.world.running())
+        node.crash()
+        assert node.pleg.rows == {}
+        node.restart()
+        await asyncio.sleep(5.0)
+        assert node.world.starts == [("u1", "c0", 0)]
+
+    play(tmp_path, story)
+
+
+def test_a_manifest_that_was_replaced_meanwhile_starts_after_the_old_pod_is_gone(tmp_path: Path) -> None:
+    async def story(node: Node) -> None:
+        node.world.exit_s = 20.0
+        node.write(static_pod("old"))
+        await until(lambda: phase_of(node, "old") == "Running")
+        node.crash()
+        del node.manifests["old"]
+        node.manifests["new"] = static_pod("new")
+        node.all_read = False  # so nobody may be called an orphan yet
+        node.restart()
+        await until(lambda: node.world.rows["old"].source == "runtime")
+        while ("old", "c0") in node.world.running():
+            assert ("new", "c0") not in node.world.running()
+            await asyncio.sleep(0.05)
+        await until(lambda: ("new", "c0") in node.world.running(), within_s=2.0)
+
+    play(tmp_path, story)
+
+
+def test_after_a_restart_pods_that_run_need_no_answer_of_a_manager_that_is_away(tmp_path: Path) -> None:
+    async def story(node: Node) -> None:
+        node.write(static_pod("u1"))
+        await until(lambda: phase_of(node, "u1") == "Running")
+        node.peers.away = True
+        node.crash()
+        node.manifests["u0"] = static_pod("u0", "new")
+        node.restart()
+        container = node.world.newest("u1", "c0")
+        assert container is not None
+        node.world.end(container.id, 1)
+        await until(lambda: ("u1", "c0", 1) in node.world.starts, within_s=5.0)
+        assert not node.world.rows["u0"].admitted
+
+    play(tmp_path, story)
+
+
 def test_an_evicted_pod_stays_evicted_across_restarts_and_starts_anew_when_its_manifest_comes_again(
     tmp_path: Path,
 ) -> None:

@@ -125,7 +125,10 @@ class FakeRuntime:
         await self._half()
 
     def next_attempt(self, pod: Pod, name: str, newest: ContainerState | None) -> int:
-        return newest.attempt + 1 if newest is not None else 0
+        if newest is not None:
+            return newest.attempt + 1
+        logs = [a for uid, of, a in self._world.starts if (uid, of) == (pod.metadata.uid, name)]
+        return max(logs, default=-1) + 1
 
     async def start_container(
         self, pod: PodContext, name: str, *, sandbox: Sandbox, attempt: int, event: EventSink
