@@ -1,7 +1,7 @@
 """What the runtime was last seen doing with one pod: pleg's table, or its answer to `relist` where that is newer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -33,17 +33,22 @@ class RuntimeTable(Protocol):
 
 
 class Observations:
-    """Newest observation per pod. `ask` is the request `relist`; `lost` is told that pleg is away (text) or back."""
+    """Newest observation per pod. `ask` is the request `relist`; `lost` is told that pleg is away (text) or back.
+
+    `begun(uid)` has the attempts to start containers of the pod whose outcome was not heard yet.
+    """
 
     def __init__(
         self,
         table: RuntimeTable,
         ask: Callable[[Relist], Awaitable[Relisted]],
         lost: Callable[[str | None], None],
+        begun: Callable[[str], Mapping[str, int]],
     ) -> None:
         self._table = table
         self._ask = ask
         self._lost = lost
+        self._begun = begun
         self._answers: dict[str, Observation] = {}
         self._moved = asyncio.Event()
         table.on_mark(self._wake)
@@ -56,7 +61,7 @@ class Observations:
         if answer is not None and answer.as_of_mono > as_of:
             return answer
         self._answers.pop(uid, None)
-        return Observation(as_of, without_cut_starts(row))
+        return Observation(as_of, without_cut_starts(row, self._begun(uid)))
 
     async def after(self, uid: str, after_mono: float) -> Observation:
         """One that began after `after_mono`. Waits for as long as it takes; asks for a listing, never polls."""
@@ -77,7 +82,7 @@ class Observations:
             return False
         self._lost(None)
         if reply.as_of_mono > self.latest(uid).as_of_mono:
-            self._answers[uid] = Observation(reply.as_of_mono, without_cut_starts(reply.pod))
+            self._answers[uid] = Observation(reply.as_of_mono, without_cut_starts(reply.pod, self._begun(uid)))
         return True
 
     def forget(self, uid: str) -> None:

@@ -94,7 +94,7 @@ class PodSync:
         allocations = Allocations(Path(settings.root_dir) / "allocated_pods_state")
         allocations.load()
         parts = Parts(
-            observations=Observations(self._runtime_pods, self._relist, self._pleg_lost),
+            observations=Observations(self._runtime_pods, self._relist, self._pleg_lost, progress.begun),
             runtime=runtime,
             peers=self._peers,
             statuses=self._book,

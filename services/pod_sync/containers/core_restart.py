@@ -1,6 +1,6 @@
 """Should a container that does not run be started (again)? Source: upstream `kubecontainer.ShouldContainerBeRestarted`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import structs
@@ -19,22 +19,21 @@ def newest(seen: RuntimePod | None, name: str) -> ContainerState | None:
     return next((c for c in seen.containers if c.name == name), None)
 
 
-def is_cut_off(state: ContainerState) -> bool:
-    """Its start was given up by the runtime because who asked for it died: nothing of it ever ran."""
-    return (
-        state.state == "exited"
-        and state.started_at_ns == 0
-        and state.reason == "StartError"
-        and "context canceled" in state.message
-    )
+def without_cut_starts(seen: RuntimePod | None, begun: Mapping[str, int]) -> RuntimePod | None:
+    """The listing with starts that were cut off shown as never begun, so that they are not taken for failures.
 
-
-def without_cut_starts(seen: RuntimePod | None) -> RuntimePod | None:
-    """The listing with starts that were cut off shown as never begun, so that they are not taken for failures."""
-    if seen is None or not any(is_cut_off(c) for c in seen.containers):
+    Who asks for a start and dies has the runtime give it up. That looks like a start that failed, but for one thing:
+    no outcome was heard. `begun` has the attempts, by container, of which that is so.
+    """
+    cut = {c.id for c in seen.containers if _is_cut_off(c, begun)} if seen is not None else set()
+    if seen is None or not cut:
         return seen
-    states = [structs.replace(c, state="created") if is_cut_off(c) else c for c in seen.containers]
+    states = [structs.replace(c, state="created") if c.id in cut else c for c in seen.containers]
     return structs.replace(seen, containers=states)
+
+
+def _is_cut_off(state: ContainerState, begun: Mapping[str, int]) -> bool:
+    return state.state == "exited" and state.started_at_ns == 0 and begun.get(state.name) == state.attempt
 
 
 def should_restart(pod: Pod, container: Container, last: ContainerState | None) -> bool:

@@ -18,12 +18,15 @@ class WaitingReason(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ProgressRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One pod. `pre_stop_ended` has ids of containers whose preStop hook ended."""
+    """One pod. `begun` has attempts to start containers whose outcome was not heard yet; `pre_stop_ended` has ids of
+    containers whose preStop hook ended.
+    """
 
     name: str
     namespace: str
     status: PodStatus
     reasons: dict[str, WaitingReason] = {}
+    begun: dict[str, int] = {}
     pre_stop_ended: list[str] = []
 
 
@@ -65,7 +68,19 @@ class Progress:
             return
         kept = {name: reason for name, reason in record.reasons.items() if name not in changed}
         kept |= {name: reason for name, reason in changed.items() if reason is not None}
-        self._records.put(uid, msgspec.structs.replace(record, reasons=kept))
+        begun = {name: attempt for name, attempt in record.begun.items() if name not in changed}
+        self._records.put(uid, msgspec.structs.replace(record, reasons=kept, begun=begun))
+
+    def begun(self, uid: str) -> Mapping[str, int]:
+        """Attempts by container name."""
+        record = self._records.get(uid)
+        return record.begun if record is not None else _NOTHING_BEGUN
+
+    def note_begun(self, uid: str, container: str, attempt: int) -> None:
+        """The container is about to be started; `set_reasons` tells the outcome."""
+        record = self._records.get(uid)
+        if record is not None:
+            self._records.put(uid, msgspec.structs.replace(record, begun={**record.begun, container: attempt}))
 
     def pre_stop_ended(self, uid: str) -> frozenset[str]:
         record = self._records.get(uid)
@@ -82,4 +97,5 @@ class Progress:
         self._records.delete(uid)
 
 
+_NOTHING_BEGUN: Final[Mapping[str, int]] = {}
 _NO_REASONS: Final[Mapping[str, WaitingReason]] = {}

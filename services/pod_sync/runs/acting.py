@@ -48,7 +48,7 @@ class PlanRun:
     seen: RuntimePod | None
     cancel: asyncio.Event
     clock: ActClock
-    _reasons: dict[str, WaitingReason | None] = field(default_factory=dict)
+    _started: set[str] = field(default_factory=set)
     _until: list[float] = field(default_factory=list)
     _failed: bool = False
     _unsettled: bool = False
@@ -65,7 +65,6 @@ class PlanRun:
             return Unsettled() if self._unsettled else Failed()
         if sandbox is not None and not self.cancel.is_set():
             await self._start_all(plan, sandbox, event)
-        self.parts.statuses.set_reasons(self.pod.metadata.uid, self._reasons)
         return self._outcome()
 
     def _outcome(self) -> Outcome:
@@ -161,8 +160,8 @@ class PlanRun:
         by_name = {c.name: c for c in (*self.pod.spec.init_containers, *self.pod.spec.containers)}
         for name in plan.init_to_start:
             context = await self._start(context, name, sandbox, event)
-            if self._reasons.get(name) is not None and not is_restartable_init(by_name[name]):
-                return  # nothing that comes after a failed init container may be started
+            if name not in self._started and not is_restartable_init(by_name[name]):
+                return  # nothing may be started that comes after an init container that was not
         for name in plan.to_start:
             context = await self._start(context, name, sandbox, event)
 
@@ -180,6 +179,7 @@ class PlanRun:
         sink = held if self.parts.is_young else event
         try:
             attempt = await self._attempt(name, last)
+            self.parts.progress.note_begun(self.pod.metadata.uid, name, attempt)
             container_id = await self.parts.runtime.start_container(
                 context, name, sandbox=sandbox, attempt=attempt, event=sink
             )
@@ -190,7 +190,7 @@ class PlanRun:
                 return context
             held.tell()
             self.parts.watch.container_failed(_kind(self.pod, name), error.reason)
-            self._reasons[name] = WaitingReason(error.reason, error.message)
+            self._heard(name, WaitingReason(error.reason, error.message))
             self._failed = True
             if error.reason not in _NOTHING_MADE:
                 self.clock.acted()
@@ -201,7 +201,8 @@ class PlanRun:
             return context
         held.tell()
         self.parts.watch.container_started(_kind(self.pod, name))
-        self._reasons[name] = None
+        self._heard(name, None)
+        self._started.add(name)
         self.clock.acted()
         return replace(context, container_ids={**context.container_ids, name: container_id})
 
@@ -235,9 +236,13 @@ class PlanRun:
         event(container.name, WARNING, "BackOff", f"Back-off restarting failed container {container.name} in pod {pod}")
         delay = format_go_duration(loops.delay_of(key))
         message = f"back-off {delay} restarting failed container={container.name} pod={pod}"
-        self._reasons[container.name] = WaitingReason(CRASH_LOOP, message)
+        self._heard(container.name, WaitingReason(CRASH_LOOP, message))
         self._until.append(until)
         return True
+
+    def _heard(self, name: str, reason: WaitingReason | None) -> None:
+        """What came of an attempt to start a container: recorded at once, for a crash must not forget it."""
+        self.parts.statuses.set_reasons(self.pod.metadata.uid, {name: reason})
 
     def _note(self, act: str, error: Exception) -> None:
         self._failed = True

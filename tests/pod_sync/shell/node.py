@@ -123,7 +123,7 @@ class Life:
         allocations.load()
         self.statuses = FakeStatuses(self.progress)
         self.parts = Parts(
-            observations=Observations(node.pleg, node.pleg.relist, lambda text: None),
+            observations=Observations(node.pleg, node.pleg.relist, lambda text: None, self.progress.begun),
             runtime=FakeRuntime(node.world),
             peers=node.peers,
             statuses=self.statuses,

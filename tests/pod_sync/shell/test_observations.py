@@ -21,6 +21,7 @@ class Pleg:
         self.rows: dict[str, RuntimePod] = {}
         self.answer: Relisted | None = None
         self.asked = 0
+        self.begun = {"c": 0}
         self.lost: list[str | None] = []
         self._marked: Callable[[], None] = lambda: None
 
@@ -46,7 +47,7 @@ def play(story: Callable[[Pleg, Observations], Coroutine[Any, Any, None]]) -> No
     async def whole() -> None:
         pleg = Pleg()
         async with asyncio.timeout(5):
-            await story(pleg, Observations(pleg, pleg.relist, pleg.lost.append))
+            await story(pleg, Observations(pleg, pleg.relist, pleg.lost.append, lambda uid: pleg.begun))
 
     asyncio.run(whole())
 
@@ -132,5 +133,8 @@ def test_a_start_that_was_cut_off_is_shown_as_never_begun() -> None:
         answered = seen.latest("u1").pod
         assert answered is not None
         assert [c.state for c in answered.containers] == ["created"]
+        pleg.begun = {}
+        pleg.mark(3.0)
+        assert seen.latest("u1").pod == pleg.rows["u1"]  # it failed, and that was heard
 
     play(story)

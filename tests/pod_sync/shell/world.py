@@ -78,10 +78,9 @@ class World:
         """The runtime notices that the caller of a start has died, and undoes it."""
         self.starting.discard(container_id)
         uid, state = self.containers[container_id]
-        text = "failed to create containerd task: context canceled: unknown"
-        self.containers[container_id] = (
-            uid, replace(state, state="exited", exit_code=128, reason="StartError", message=text)
-        )  # fmt: skip
+        text = "failed to create containerd task: failed to start shim: signal: killed: unknown"
+        ended = replace(state, state="exited", exit_code=128, reason="StartError", message=text)
+        self.containers[container_id] = (uid, ended)
 
     def live(self, uid: str) -> Iterator[str]:
         """Ids of the pod's containers that run."""
