@@ -68,6 +68,7 @@ bench: venv test-packages peers  ## measure, beside upstream's kubelet where it 
 
 test-packages:
 	@deploy/install-packages.sh test
+	@deploy/install-packages.sh vm
 
 peers: venv
 	@$(PY) -m deploy.peers containerd

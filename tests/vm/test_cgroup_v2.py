@@ -5,6 +5,7 @@ import re
 import pytest
 
 from deploy.test_machine.vm.machine import missing, run
+from tests.node.surroundings import missing as unavailable
 
 pytestmark = [pytest.mark.node, pytest.mark.slow, pytest.mark.timeout(900)]
 PYTEST = ".venv/bin/python -m pytest --color=no -p no:cacheprovider --timeout 600"
@@ -13,7 +14,7 @@ PYTEST = ".venv/bin/python -m pytest --color=no -p no:cacheprovider --timeout 60
 @pytest.fixture(autouse=True)
 def machine_can_be_emulated() -> None:
     if absent := missing():
-        pytest.skip(f"deploy/install-packages.sh vm: needs {', '.join(absent)}")
+        unavailable(f"deploy/install-packages.sh vm: needs {', '.join(absent)}")
 
 
 def test_real_groups_and_usage_are_as_on_version_1() -> None:
@@ -30,9 +31,9 @@ def test_the_whole_daemon_works_and_values_are_those_of_version_2() -> None:
         "cd /sys/fs/cgroup/octo/kubepods && grep -H . cgroup.controllers cpu.weight hugetlb.2MB.max memory.min pids.max"
     )
     script = f"""
-mkdir -p /tmp/run/settings; echo '{settings}' > /tmp/run/settings/container_manager.json
-.venv/bin/python -m services.container_manager --run-dir /tmp/run 2> /tmp/log & daemon=$!
-until grep -q became_ready /tmp/log; do kill -0 $daemon || {{ cat /tmp/log; exit 1; }}; sleep 0.2; done
+mkdir -p /run/octolet-v2/settings; echo '{settings}' > /run/octolet-v2/settings/container_manager.json
+.venv/bin/python -m services.container_manager --run-dir /run/octolet-v2 2> /run/log-v2 & daemon=$!
+until grep -q became_ready /run/log-v2; do kill -0 $daemon || {{ cat /run/log-v2; exit 1; }}; sleep 0.2; done
 until [ "$(cat /sys/fs/cgroup/octo/kubepods/memory.max)" != max ]; do sleep 0.2; done
 ({look}; grep -H . burstable/cpu.weight besteffort/cpu.weight burstable/hugetlb.2MB.max; cat cpuset.cpus)
 kill $daemon; wait $daemon

@@ -11,7 +11,8 @@ $b mkdir /layer/changes /layer/work
 $b mount -t overlay -o lowerdir=/host,upperdir=/layer/changes,workdir=/layer/work overlay /root
 for name in proc sys dev; do $b mount --move /$name /root/$name; done
 $b mount -t cgroup2 cgroup2 /root/sys/fs/cgroup
-for name in run tmp dev/shm; do $b mkdir -p /root/$name; $b mount -t tmpfs tmpfs /root/$name; done
+# Not over /tmp: the checkout may lie there. What is written there is gone afterwards all the same.
+for name in run dev/shm; do $b mkdir -p /root/$name; $b mount -t tmpfs tmpfs /root/$name; done
 $b mkdir -p /root/dev/pts
 $b mount -t devpts devpts /root/dev/pts
 $b ln -s /proc/self/fd /root/dev/fd
