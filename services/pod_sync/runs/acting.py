@@ -215,6 +215,9 @@ class PlanRun:
             await self.parts.runtime.remove_container(last, keep_logs=True)
             self.clock.acted()
             return last.attempt
+        begun = self.parts.progress.begun(self.pod.metadata.uid).get(name)
+        if last is None and begun is not None:
+            return begun  # removed by a former life of this process, which did not get to making it again
         return self.parts.runtime.next_attempt(self.pod, name, last)
 
     def _backs_off(self, container: Container, event: EventSink) -> bool:
