@@ -144,9 +144,8 @@ class Intake:
             self._seen_at.pop(uid, None)
             self._rejected.pop(uid, None)
             self._allocations.delete(uid)
-            if uid not in self._dispatcher.pool.workers:
-                self.show(uid)
-            elif all_read:
+            self.show(uid)
+            if all_read and uid in self._dispatcher.pool.workers:
                 self._dispatcher.feed(uid, KillAsked(dropped=True))
         self.look()
 
@@ -158,7 +157,7 @@ class Intake:
         """Write the pod's row: from its worker, its rejection, or that it waits to be admitted."""
         worker = self._dispatcher.pool.get(uid)
         if worker is not None:
-            self._rows.put(worker)
+            self._rows.put(worker, desired=uid in self._desired)
         elif uid in self._rejected:
             self._rows.put_rejected(self._rejected[uid])
         elif uid in self._desired:

@@ -37,12 +37,13 @@ class PodRows:
         self._table = table
         self._allocated = allocated
 
-    def put(self, worker: Worker) -> None:
-        """The row of a pod with a worker."""
+    def put(self, worker: Worker, *, desired: bool) -> None:
+        """The row of a pod with a worker. `desired`: a source has the pod now."""
         if worker.pod is None:
-            self._table.put(worker.uid, pod_entry(worker, _stand_in(worker), RUNTIME_SOURCE))
+            self._table.put(worker.uid, pod_entry(worker, _stand_in(worker), RUNTIME_SOURCE, desired=False))
         else:
-            self._table.put(worker.uid, pod_entry(worker, self._allocated(worker.pod), source_of(worker.pod)))
+            pod = self._allocated(worker.pod)
+            self._table.put(worker.uid, pod_entry(worker, pod, source_of(pod), desired=desired))
 
     def put_pending(self, pod: Pod) -> None:
         """The row of a pod that is not admitted yet."""

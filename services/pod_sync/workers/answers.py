@@ -10,9 +10,10 @@ RUNTIME_SOURCE: Final = "runtime"
 """source of a row whose pod only the runtime knows; its `pod` has metadata only"""
 
 
-def pod_entry(worker: Worker, pod: Pod, source: str, mirror_uid: str = "") -> PodEntry:
-    """The row of a pod with a worker. `pod` carries the allocated spec."""
+def pod_entry(worker: Worker, pod: Pod, source: str, *, desired: bool = True, mirror_uid: str = "") -> PodEntry:
+    """The row of a pod with a worker. `pod` carries the allocated spec; `desired`: a source has it now."""
     ending = ending_of(worker)
+    not_heard_yet = worker.recalled and ending is not None and not ending.dropped
     return PodEntry(
         pod=pod,
         source=source,
@@ -25,6 +26,7 @@ def pod_entry(worker: Worker, pod: Pod, source: str, mirror_uid: str = "") -> Po
         reason=ending.override.reason if ending is not None and ending.override is not None else "",
         mirror_uid=mirror_uid,
         static=worker.static,
+        configured=worker.pod is not None and (desired or not_heard_yet),
     )
 
 

@@ -90,7 +90,9 @@ def test_a_removed_manifest_stops_the_pod_and_leaves_no_row(tmp_path: Path) -> N
     async def story(node: Node) -> None:
         node.write(static_pod("u1"))
         await until(lambda: phase_of(node, "u1") == "Running")
+        assert node.world.rows["u1"].configured
         node.unlink("u1")
+        assert not node.world.rows["u1"].configured
         await until(lambda: node.world.rows.get("u1") is None)
         assert node.world.running() == []
         assert not any(state.ready for _, state in node.world.sandboxes.values())
@@ -230,6 +232,7 @@ def test_a_pod_that_only_the_runtime_knows_is_ended_and_its_row_says_so(tmp_path
         await until(lambda: node.world.rows["u1"].source == "runtime")
         row = node.world.rows["u1"]
         assert (row.source, row.may_run, row.pod.metadata.name) == ("runtime", True, "web")
+        assert not row.configured
         await until(lambda: node.world.running() == [] and "u1" not in node.world.rows)
 
     play(tmp_path, story)
@@ -312,6 +315,7 @@ def test_an_evicted_pod_stays_evicted_across_restarts_and_starts_anew_when_its_m
         assert node.evict("u1")
         node.crash()
         node.restart()
+        assert node.world.rows["u1"].configured
         await until(lambda: node.world.running() == [] and phase_of(node, "u1") == "Failed")
         node.crash()
         node.restart()
