@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from services.pod_sync.containers.backoff import Limits
 from services.pod_sync.engine import Engine, Surroundings
@@ -76,6 +77,7 @@ class PodSync:
         self._statuses = ctx.bus.own(POD_STATUS)
         self._runtime_pods = ctx.bus.follow(RUNTIME_PODS)
         self._synced = asyncio.Event()
+        self._under_way: set[asyncio.Task[None]] = set()
         self._peers = BusPeers(ctx.bus, ctx.degraded)
         self._images = ImageManager(cri, _pull_settings(settings))
         facts = FactsOfNode(settings, self._peers, ctx.bus.follow(NODE_RESOURCES))
@@ -115,7 +117,7 @@ class PodSync:
                 allocations=allocations,
                 admission=self._peers,
                 runtime=lambda: dict(self._runtime_pods.items()),
-                start=ctx.tasks.create_task,
+                start=self._begin,
                 resync_s=settings.sync_frequency_s,
             )
         )
@@ -155,8 +157,16 @@ class PodSync:
             ctx.spawn("manifest url", watch_url(http, self._sources.deliver_from(HTTP), ctx.log))
 
     def close(self) -> None:
-        """What is under way is cut off, as a crash would cut it off."""
+        """What is under way is cut off, as a crash would cut it off: a pod's end may take minutes."""
         self._engine.dispatcher.close()
+        for task in list(self._under_way):
+            task.cancel()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._ctx.tasks.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
 
     async def _be_ready(self) -> None:
         """Ready when all is known; a peer that does not come does not keep this daemon from being ready."""

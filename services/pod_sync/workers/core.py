@@ -255,7 +255,7 @@ def _begin_run(worker: Worker, now: float) -> tuple[Worker, list[Action]]:
             end = ending.grace_end_mono if ending.grace_end_mono is not None else now + ending.grace_s
             ending = replace(ending, grace_end_mono=end)
             worker = replace(worker, life=Terminating(ending))
-            left = max(1, min(ending.grace_s, math.ceil(end - now)))
+            left = max(1, min(ending.grace_s, math.floor(end - now)))
             grace = left if ending.passed else None
             start = StartRun(number, work, worker.pod, grace_s=grace, override=ending.override)
             worker, actions = _recorded(worker, [start])
