@@ -45,7 +45,7 @@ class EventsAndMetrics:
             kind="Pod", name=meta.name, namespace=meta.namespace, uid=worker.key.pod_uid, field_path=worker.field_path
         )
         self._ctx.event(reference, "Warning", *made)
-        self._ctx.log.info(
+        self._ctx.log.debug(  # the event is logged too, with the text; this has the time it took
             "probe.failed",
             pod=f"{meta.namespace}/{meta.name}",
             pod_uid=worker.key.pod_uid,

@@ -19,12 +19,15 @@ from shared.messages.base import Empty
 from shared.messages.daemon import DAEMON, EVENTS, METRICS, DaemonState, EventRecord, MetricsText, ObjectReference
 from shared.telemetry.log import get_logger
 from shared.telemetry.metrics import ServiceCollector, text_of
+from shared.telemetry.repeats import Repeats
 
 S = TypeVar("S")
 
 MAX_EVENTS: Final = 500
 """Kubernetes Events kept in the `events` table; the oldest make room. node_status posts them within seconds"""
 EVENT_TYPES: Final = ("Normal", "Warning")
+REPEAT_S: Final = 600.0
+"""an event that says what was said within this time is logged at debug: back-offs and failing probes go on for hours"""
 
 
 class TaskReturned(Exception):
@@ -52,6 +55,7 @@ class Context(Generic[S]):
         self._daemon = bus.own(DAEMON)
         self._events = bus.own(EVENTS)
         self._event_numbers = itertools.count(1)
+        self._told = Repeats(REPEAT_S)
         bus.answer(METRICS, self._handle_metrics)
         self._publish_state()
         self._daemon.mark(complete=True)
@@ -96,9 +100,10 @@ class Context(Generic[S]):
         message: str,
         annotations: dict[str, str] | None = None,
     ) -> None:
-        """Have a Kubernetes Event posted. `type` is Normal or Warning; raises ValueError for another.
+        """Have a Kubernetes Event posted, and logged for a node that has nowhere to post it.
 
-        Rows are keyed `<generation>.<number>`, which is unique on this node, and bounded (`MAX_EVENTS`).
+        `type` is Normal or Warning; raises ValueError for another. Rows are keyed `<generation>.<number>`, which is
+        unique on this node, and bounded (`MAX_EVENTS`).
         """
         if type not in EVENT_TYPES:
             raise ValueError(f"event type {type!r}")
@@ -113,11 +118,22 @@ class Context(Generic[S]):
         self._events.put(f"{self.bus.generation}.{next(self._event_numbers):06d}", record)
         while len(self._events) > MAX_EVENTS:
             self._events.delete(next(iter(self._events.keys())))
+        self._log_event(record)
 
     def stop_spawned(self) -> None:
         """Cancel what `spawn` started; the scaffold does this after `serve` returned."""
         for task in list(self._spawned):
             task.cancel()
+
+    def _log_event(self, record: EventRecord) -> None:
+        about = record.involved_object
+        if self._told.is_repeat((about.uid, about.field_path, record.reason, record.message), time.monotonic()):
+            say = self.log.debug
+        else:
+            say = self.log.info if record.type == "Normal" else self.log.warning
+        name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+        part = {"part": about.field_path} if about.field_path else {}
+        say("event.recorded", object=f"{about.kind} {name}", **part, reason=record.reason, message=record.message)
 
     async def _guard(self, name: str, work: Coroutine[Any, Any, object]) -> None:
         await work

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.container_manager.admission.core import Insufficient, find_shortages, requests_of
+from services.container_manager.admission.core import (
+    Insufficient,
+    find_shortages,
+    host_ports_of,
+    is_port_taken,
+    requests_of,
+)
 from tests.container_manager.pods import container, guaranteed, pod
 
 GI, MI = 1 << 30, 1 << 20
@@ -106,3 +112,34 @@ def test_pods_admitted_one_after_the_other_never_take_more_than_there_is(pods: l
     assert len(admitted) <= NODE["pods"]
     for name in ("cpu", "memory"):
         assert sum(p.get(name, 0) for p in admitted) <= NODE[name]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "other", "taken"),
+    [
+        (("0.0.0.0", "TCP", 80), ("0.0.0.0", "TCP", 80), True),
+        (("0.0.0.0", "TCP", 80), ("127.0.0.1", "TCP", 80), True),
+        (("127.0.0.1", "TCP", 80), ("0.0.0.0", "TCP", 80), True),
+        (("127.0.0.1", "TCP", 80), ("127.0.0.2", "TCP", 80), False),
+        (("0.0.0.0", "TCP", 80), ("0.0.0.0", "UDP", 80), False),
+        (("0.0.0.0", "TCP", 80), ("0.0.0.0", "TCP", 81), False),
+    ],
+)
+def test_a_port_is_taken_on_its_address_or_on_every_address(
+    wanted: tuple[str, str, int], other: tuple[str, str, int], taken: bool
+) -> None:
+    assert is_port_taken([wanted], [other]) is taken
+    assert not is_port_taken([], [other])
+
+
+def test_ports_on_the_node_are_those_of_containers_that_run_side_by_side() -> None:
+    def with_port(name: str, number: int, **more: object) -> dict[str, object]:
+        return container(name) | {"ports": [{"containerPort": 1, "hostPort": number, "protocol": "UDP"}]} | more
+
+    made = pod(
+        "p",
+        with_port("main", 1),
+        container("none") | {"ports": [{"containerPort": 9}]},
+        initContainers=[with_port("init", 2), with_port("sidecar", 3, restartPolicy="Always")],
+    )
+    assert host_ports_of(made) == [("0.0.0.0", "UDP", 1), ("0.0.0.0", "UDP", 3)]

@@ -292,6 +292,29 @@ def test_pods_admitted_one_after_the_other_count_for_the_next_before_any_table_s
     asyncio.run(story())
 
 
+def test_a_port_of_the_node_is_one_pods_also_across_a_restart(root: CgroupName, fs: CgroupFs, run_dir: Path) -> None:
+    settings = settings_for(root, run_dir)
+
+    def web(name: str) -> Admit:
+        ports = [{"containerPort": 80, "hostPort": 8080}]
+        return Admit(pod=pod(name, container() | {"ports": ports}))
+
+    async def story() -> None:
+        async with Bus("pod_sync", run_dir) as bus:
+            pods = bus.own(PODS)
+            async with daemon(settings, run_dir):
+                assert (await bus.call(ADMIT, web("a"))).admitted
+            async with daemon(settings, run_dir):  # it was granted by the life before, and no table shows it yet
+                refused = await bus.call(ADMIT, web("b"))
+                assert (refused.reason, refused.shortages) == ("NodePorts", [])
+                pods.put("uid-a", running(web("a").pod))
+                assert (await bus.call(ADMIT, Admit(pod=web("b").pod, others=["uid-a"]))).reason == "NodePorts"
+                await bus.call(UNPREPARE_POD, UnpreparePod(pod_uid="uid-a"))
+                assert (await bus.call(ADMIT, web("b"))).admitted
+
+    asyncio.run(story())
+
+
 def test_a_second_agents_process_ends_with_2_and_says_why(root: CgroupName, fs: CgroupFs, run_dir: Path) -> None:
     fs.create(root.child("kubepods"), Limits())
     claim = GroupClaim(fs.hierarchies.directory(root.child("kubepods"), "memory"))

@@ -1,16 +1,22 @@
-"""Does a pod fit? Pure. Source: upstream `lifecycle` (predicates), scheduler's noderesources fit."""
+"""Does a pod fit? Pure. Source: upstream `lifecycle` (predicates), the scheduler's noderesources and nodeports."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from shared.kube.pods import effective_requests
+from shared.kube.pods import effective_requests, is_restartable_init
 from shared.kube.quantity import milli, value
 from shared.kube.types import Pod
 
 STORAGE: Final = "ephemeral-storage"
 ORDER: Final = ("cpu", "memory", STORAGE)
 """checked in this order, then all others by name"""
+NODE_PORTS: Final = "NodePorts"
+NODE_PORTS_MESSAGE: Final = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+ANY_ADDRESS: Final = "0.0.0.0"
+
+HostPort = tuple[str, str, int]
+"""address, protocol and number of a port that a pod has on the node"""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,27 @@ class Insufficient:
 def requests_of(pod: Pod) -> dict[str, int]:
     """What a pod takes away, overhead and pod-level requests included; nothing for resources it does not name."""
     return {name: milli(text) if name == "cpu" else value(text) for name, text in effective_requests(pod).items()}
+
+
+def host_ports_of(pod: Pod) -> list[HostPort]:
+    """Ports on the node of containers that run side by side; with the host's network each port is one."""
+    sidecars = [c for c in pod.spec.init_containers if is_restartable_init(c)]
+    return [
+        (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
+        for container in (*pod.spec.containers, *sidecars)
+        for port in container.ports
+        if port.host_port
+    ]
+
+
+def is_port_taken(wanted: Iterable[HostPort], others: Iterable[HostPort]) -> bool:
+    """Whether a wanted port is another pod's, on the same address or where one of them is every address."""
+    taken = list(others)
+    return any(
+        (protocol, number) == (other_protocol, other_number) and (address == other or ANY_ADDRESS in (address, other))
+        for address, protocol, number in wanted
+        for other, other_protocol, other_number in taken
+    )
 
 
 def find_shortages(

@@ -5,11 +5,20 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from services.container_manager.admission.core import find_shortages, requests_of
+from services.container_manager.admission.core import (
+    NODE_PORTS,
+    NODE_PORTS_MESSAGE,
+    HostPort,
+    find_shortages,
+    host_ports_of,
+    is_port_taken,
+    requests_of,
+)
 from services.container_manager.admission.ledger import Ledger
 from services.container_manager.metrics import ManagerMetrics
 from shared.bus import Call, TableView
 from shared.errors import Transient
+from shared.kube.pods import is_critical
 from shared.kube.quantity import InvalidQuantity
 from shared.messages.base import Empty
 from shared.messages.container_manager import Admit, Admitted, Shortage, UnpreparePod
@@ -46,6 +55,10 @@ class AdmissionDesk:
             except InvalidQuantity as error:
                 return self._refuse("UnexpectedAdmissionError", f"Allocate failed due to {error}, which is unexpected")
             shortages = find_shortages(wanted, [self._requests(u) for u in others], self.allocatable)
+            ports = host_ports_of(question.pod)
+            is_taken = is_port_taken(ports, (port for u in others for port in self._ports(u)))
+            if is_taken and (not shortages or is_critical(question.pod)):  # no preemption would free the port
+                return self._refuse(NODE_PORTS, NODE_PORTS_MESSAGE)
             if shortages:
                 first = shortages[0]
                 return self._refuse(
@@ -56,7 +69,7 @@ class AdmissionDesk:
                         for s in shortages
                     ],
                 )
-            await self._ledger.grant(uid, wanted, active=[*others, *self._pods.keys()])
+            await self._ledger.grant(uid, wanted, active=[*others, *self._pods.keys()], ports=ports)
         self._metrics.admissions.labels("granted").inc()
         return Admitted(admitted=True)
 
@@ -83,6 +96,12 @@ class AdmissionDesk:
             except InvalidQuantity:
                 pass  # it was refused or will be
         return self._ledger.get(uid) or {}
+
+    def _ports(self, uid: str) -> list[HostPort]:
+        entry = self._pods.get(uid)
+        if entry is not None and entry.pod.spec.containers:
+            return host_ports_of(entry.pod)
+        return self._ledger.ports(uid)
 
     def _refuse(self, reason: str, message: str, shortages: list[Shortage] | None = None) -> Admitted:
         self._metrics.admissions.labels("refused").inc()

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from services.container_manager.admission.core import HostPort
 from shared.checkpoint import Checkpoint
 
 ON_ITS_WAY_S: Final = 60.0
@@ -18,6 +19,8 @@ class Grants(msgspec.Struct, frozen=True):
     """Requests by pod UID. `cpu` in millicores, all else in whole units."""
 
     pods: dict[str, dict[str, int]] = {}
+    ports: dict[str, list[HostPort]] = {}
+    """ports on the node by pod UID, of pods that have some"""
     boot_id: str = ""
     """grants of another boot mean nothing: every pod is admitted anew"""
 
@@ -35,11 +38,16 @@ class Ledger:
         found = self._checkpoint.load()
         is_ours = found is not None and found.boot_id == boot_id
         self._grants: dict[str, dict[str, int]] = dict(found.pods) if found is not None and is_ours else {}
+        self._ports: dict[str, list[HostPort]] = dict(found.ports) if found is not None and is_ours else {}
         self._on_their_way = dict.fromkeys(self._grants, time.monotonic())
 
     def get(self, uid: str) -> Mapping[str, int] | None:
         """What that pod was granted; None: nothing is known."""
         return self._grants.get(uid)
+
+    def ports(self, uid: str) -> list[HostPort]:
+        """The ports on the node that it was granted."""
+        return self._ports.get(uid, [])
 
     def on_their_way(self) -> list[str]:
         """Pods that were granted something and that the `pods` table has not shown yet."""
@@ -51,18 +59,25 @@ class Ledger:
         """The `pods` table has it: from now on that decides whether it counts."""
         self._on_their_way.pop(uid, None)
 
-    async def grant(self, uid: str, requests: Mapping[str, int], *, active: Iterable[str]) -> None:
+    async def grant(
+        self, uid: str, requests: Mapping[str, int], *, active: Iterable[str], ports: Iterable[HostPort] = ()
+    ) -> None:
         """Record before it is answered. Grants of pods that are neither `active` nor on their way are dropped."""
         wanted = {*active, *self.on_their_way(), uid}
         grants = {u: g for u, g in self._grants.items() if u in wanted}
         self._grants = grants | {uid: dict(requests)}
+        self._ports = {u: p for u, p in self._ports.items() if u in grants}
+        if taken := list(ports):
+            self._ports[uid] = taken
         self._on_their_way[uid] = time.monotonic()
         await self._save()
 
     async def drop(self, uid: str) -> None:
         """The pod holds nothing any more; a repeat changes nothing."""
+        self._ports.pop(uid, None)
         if self._grants.pop(uid, None) is not None:
             await self._save()
 
     async def _save(self) -> None:
-        await asyncio.to_thread(self._checkpoint.save, Grants(dict(self._grants), self._boot_id))
+        grants = Grants(pods=dict(self._grants), ports=dict(self._ports), boot_id=self._boot_id)
+        await asyncio.to_thread(self._checkpoint.save, grants)

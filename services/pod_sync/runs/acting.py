@@ -82,13 +82,13 @@ class PlanRun:
         if plan.kill_pod:
             await self._kill_pod(event)
             if plan.create_sandbox:
-                await self._remove(core.all_init_instances(self.pod, self.seen))
+                await self._prune(core.all_init_instances(self.pod, self.seen))
             return
         for kill in plan.to_kill:
             await self._kill(kill, event)
         await self._remove(plan.to_remove, keep_logs=True)
         if plan.init_to_start:
-            await self._remove(core.prunable_init_instances(self.pod, self.seen))
+            await self._prune(core.prunable_init_instances(self.pod, self.seen))
 
     async def _kill_pod(self, event: EventSink) -> None:
         containers = self.seen.containers if self.seen is not None else []
@@ -119,6 +119,14 @@ class PlanRun:
             if state is not None:
                 await self.parts.runtime.remove_container(state, keep_logs=keep_logs)
                 self.clock.acted()
+
+    async def _prune(self, ids: tuple[str, ...]) -> None:
+        """Remove what nobody needs. A failure hinders no start: whoever collects garbage may be removing it just now."""
+        for container_id in ids:
+            try:
+                await self._remove((container_id,))
+            except OctoletError as error:
+                self.parts.log.debug("container.not_pruned", container_id=container_id, error=str(error))
 
     def _instance(self, container_id: str) -> ContainerState | None:
         containers = self.seen.containers if self.seen is not None else []

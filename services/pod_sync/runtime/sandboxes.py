@@ -42,8 +42,11 @@ class Sandboxes:
             plan = self.plan(pod, attempt)
             self.host.ensure_log_dir(plan.config.log_directory)
         except (ConfigError, OSError) as error:
-            event(None, WARNING, "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}")
-            raise StartError(CONFIG_SANDBOX, str(error)) from error
+            text = str(error)
+            if isinstance(error, OSError):
+                text = f"mkdir {error.filename}: {(error.strerror or text).lower()}"
+            event(None, WARNING, "FailedCreatePodSandBox", f"Failed to create pod sandbox: {text}")
+            raise StartError(CONFIG_SANDBOX, text) from error
         for warning in plan.warnings:
             event(None, WARNING, warning.reason, warning.message)
         try:

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from shared.bus import Bus
 from shared.messages.daemon import DAEMON, EVENTS, ObjectReference
@@ -11,6 +12,7 @@ from shared.service import TaskReturned, open_context
 from shared.service.context import MAX_EVENTS
 
 NODE = ObjectReference(kind="Node", name="n1")
+POD = ObjectReference(kind="Pod", name="web", namespace="default", uid="1", field_path="spec.containers{c}")
 
 
 def test_degraded_dependencies_are_published_in_order_and_taken_back(tmp_path: Path) -> None:
@@ -53,6 +55,20 @@ def test_the_events_table_is_bounded_and_keeps_the_newest(tmp_path: Path) -> Non
                 context.event(NODE, "Bad", "Tested", "text")
 
     asyncio.run(scenario())
+
+
+def test_an_event_is_logged_with_its_object_and_a_repeat_only_for_debugging(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_context("prober", None, tmp_path) as context:
+            for message in ("Container started", "Container started", "Back-off"):
+                context.event(POD, "Warning" if message == "Back-off" else "Normal", "Tested", message)
+
+    with capture_logs() as lines:
+        asyncio.run(scenario())
+    told = [line for line in lines if line["event"] == "event.recorded"]
+    assert [line["log_level"] for line in told] == ["info", "debug", "warning"]
+    assert (told[0]["object"], told[0]["part"]) == ("Pod default/web", "spec.containers{c}")
+    assert (told[0]["reason"], told[0]["message"]) == ("Tested", "Container started")
 
 
 def test_the_bodys_own_error_comes_out_as_it_is(tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ def test_a_daemon_says_who_it_is_lives_and_stops_at_sigterm(tmp_path: Path) -> N
         assert process.wait(5) == 0
         assert process.stderr is not None
         shown = [json.loads(line) for line in process.stderr.read().splitlines()]
-    assert [line["event"] for line in shown] == ["service.started", "service.became_ready", "service.stopped"]
+    events = [line["event"] for line in shown]
+    assert events == ["service.started", "event.recorded", "service.became_ready", "service.stopped"]
     assert shown == logged(tmp_path)
     assert all(line["service"] == "prober" for line in shown)
     assert list(shown[0])[:3] == ["timestamp", "level", "event"]
