@@ -1,6 +1,7 @@
 """What the scaffold gives to a daemon's `serve`."""
 
 import asyncio
+import functools
 import gc
 import importlib.metadata
 import itertools
@@ -51,7 +52,7 @@ class Context(Generic[S]):
         self._ready = False
         self._degraded: dict[str, str] = {}
         self._started_at_mono = time.monotonic()
-        self._version = _version()
+        self._version = version()
         self._daemon = bus.own(DAEMON)
         self._events = bus.own(EVENTS)
         self._event_numbers = itertools.count(1)
@@ -178,7 +179,9 @@ async def open_context(name: str, settings: S, run_dir: Path) -> AsyncIterator[C
         raise
 
 
-def _version() -> str:
+@functools.cache
+def version() -> str:
+    """octolet's version. Kept: to find it, `importlib.metadata` looks through all packages that are installed."""
     try:
         return importlib.metadata.version("octolet")
     except importlib.metadata.PackageNotFoundError:  # run from a source folder

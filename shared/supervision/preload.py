@@ -69,6 +69,8 @@ def preload(report: Callable[[str], None], modules: tuple[str, ...] = MODULES) -
     with _hidden("rich"):  # structlog loads it for coloured tracebacks: 3 MiB that no daemon has a use for
         _load(modules, report)
     _learn_messages()
+    if (context := sys.modules.get("shared.service.context")) is not None:
+        context.version()  # 0.7 MiB when each daemon looks for it
     gc.collect()
     gc.freeze()
 
