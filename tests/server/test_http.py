@@ -4,7 +4,9 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from services.server.auth.authentication import Authentication
 from services.server.auth.authorization import Authorization
@@ -190,3 +192,34 @@ def test_a_bearer_token_is_refused_even_where_anonymous_is_allowed() -> None:
     who = Authentication(anonymous=True, client_ca=False, webhook=True)
     request = Request(method="GET", target="/pods", headers=(("authorization", "Bearer x"),))
     assert who.authenticate(request) is None
+
+
+def test_connections_above_the_bound_are_closed_and_those_below_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.server.http.listener.MAX_CONNECTIONS", 2)
+
+    async def run() -> None:
+        listener = Listener("test", echo, structlog.get_logger())
+        port = free_port()
+        await listener.bind("127.0.0.1", port)
+        pairs = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
+        try:
+            ends = [asyncio.create_task(reader.read(1)) for reader, _ in pairs]
+            refused, open_ones = await asyncio.wait(ends, timeout=0.2)
+            assert (len(refused), len(open_ones)) == (2, 2)
+            for task in open_ones:
+                task.cancel()
+            await asyncio.gather(*open_ones, return_exceptions=True)
+            for task, (reader, writer) in zip(ends, pairs, strict=True):
+                if task in open_ones:
+                    writer.write(b"GET /x HTTP/1.1\r\nHost: n\r\n\r\n")
+                    assert (await answer(reader))[0] == 200
+        finally:
+            for _, writer in pairs:
+                writer.close()
+            await listener.close()
+
+    with capture_logs() as lines:
+        asyncio.run(run())
+    assert [(line["listener"], line["open"]) for line in lines if line["event"] == "connection.refused"] == [
+        ("test", 2)
+    ]

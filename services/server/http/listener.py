@@ -3,14 +3,25 @@
 import asyncio
 import socket
 import ssl
+import time
+from asyncio import sslproto
 from dataclasses import dataclass
+from typing import Final
 
 import structlog.typing
 
 from services.server.http.connection import Connection, Handler
 from shared.errors import Fatal
+from shared.telemetry.repeats import Repeats
 
 BACKLOG = 1024
+MAX_CONNECTIONS: Final = 1000
+"""per port, so that whoever reaches the port cannot use up the node's memory: one costs about 100 KiB with TLS"""
+HANDSHAKE_S: Final = 10.0
+"""a client that has not ended its TLS handshake by then is dropped; asyncio alone would hold it for a minute"""
+TLS_READ_BYTES: Final = 16 * 1024
+"""what asyncio sets aside for each TLS connection at once: the largest record. Its own 256 KiB are never given back"""
+COMPLAINT_S: Final = 60.0
 _VERSIONS = {
     "": ssl.TLSVersion.TLSv1_2,
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
@@ -61,6 +72,7 @@ class Listener:
         self.log = log
         self.tasks: set[asyncio.Task[None]] = set()
         self.server: asyncio.Server | None = None
+        self._said = Repeats(COMPLAINT_S)
 
     async def bind(self, address: str, port: int, context: ssl.SSLContext | None = None) -> None:
         """Raises Fatal, naming the port, when it is taken or cannot be bound."""
@@ -68,7 +80,11 @@ class Listener:
             bound = socket.create_server(
                 (address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET, backlog=BACKLOG
             )
-            self.server = await asyncio.start_server(self._accept, sock=bound, ssl=context)
+            sslproto.SSLProtocol.max_size = TLS_READ_BYTES  # there is no argument for it
+            handshake_s = HANDSHAKE_S if context is not None else None
+            self.server = await asyncio.start_server(
+                self._accept, sock=bound, ssl=context, ssl_handshake_timeout=handshake_s
+            )
         except OSError as error:
             raise Fatal(f"listen on {address}:{port} for {self.name}: {error.strerror or error}") from error
         self.log.info("listener.bound", listener=self.name, address=address, port=port, tls=context is not None)
@@ -76,6 +92,11 @@ class Listener:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(self.tasks) >= MAX_CONNECTIONS:
+            if not self._said.is_repeat("full", time.monotonic()):
+                self.log.warning("connection.refused", listener=self.name, open=len(self.tasks))
+            writer.close()
+            return
         self.tasks.add(task)
         try:
             await Connection(reader, writer, self.handler).run()
