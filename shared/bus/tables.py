@@ -111,6 +111,11 @@ class TableView(Generic[V]):
         return self._replica.generation
 
     @property
+    def in_step(self) -> bool:
+        """Whether the owner was heard and all it is known to have published is here, vouched for or not."""
+        return self._replica.generation is not None and not self._replica.behind
+
+    @property
     def connected(self) -> bool:
         """Whether the owner was heard within the last three heartbeats."""
         return self._is_connected()

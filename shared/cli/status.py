@@ -64,7 +64,7 @@ async def gather(run_dir: Path) -> dict[str, Any]:
 
 
 async def _arrived(view: TableView[Any]) -> bool:
-    return await view.wait(lambda view: view.generation is not None, timeout_s=_PATIENCE_S)
+    return await view.wait(lambda view: view.in_step, timeout_s=_PATIENCE_S)
 
 
 def _daemon_row(name: str, running: bool, state: DaemonState | None, supervised: dict[str, Any]) -> dict[str, Any]:

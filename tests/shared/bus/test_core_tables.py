@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from shared.bus.core_owner import OwnerTable, Written
 from shared.bus.core_replica import FETCH_RETRY_MAX_S, MAX_EARLY, Replica
 from shared.bus.model import Change, Delete, Delta, Mark, Operation, Outcome, Put, Snapshot, Unreadable
+from shared.bus.tables import TableView
 from tests.shared.bus.rows import THINGS, Row
 
 POISON = 13
@@ -279,6 +280,15 @@ def test_a_gap_makes_a_replica_ask_and_a_snapshot_closes_it() -> None:
     outcome = replica.restore(Snapshot("g1", 2, False, 0.0, {"a": Row(n=1), "b": Row(n=2)}), 10.1)
     assert [change.key for change in outcome.changes] == ["b", "c"]
     assert replica.fetch_at_mono() is None
+
+
+def test_a_view_is_in_step_when_the_rows_that_were_heard_of_are_there() -> None:
+    view = TableView(THINGS, "prober", lambda: True)
+    assert not view.in_step
+    view.replica.hear("g1", 2)
+    assert (view.generation, view.in_step) == ("g1", False)
+    view.replica.restore(Snapshot("g1", 2, complete=False, as_of_mono=0.0, rows={"a": Row(1)}), now_mono=0.0)
+    assert view.in_step
 
 
 def test_rows_of_a_dead_owner_stay_until_the_next_one_has_said_complete_without_them() -> None:
