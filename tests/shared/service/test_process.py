@@ -72,6 +72,7 @@ def test_a_daemon_says_who_it_is_lives_and_stops_at_sigterm(tmp_path: Path) -> N
         assert Path(f"/proc/{process.pid}/cmdline").read_bytes().rstrip(b"\0") == b"python -m services.prober"
         assert (tmp_path / "prober.lock").read_text() == f"{process.pid}\n"
         alive = tmp_path / "prober.alive"
+        wait_for(alive.exists)
         first = alive.stat().st_mtime_ns
         wait_for(lambda: alive.stat().st_mtime_ns > first, 3)
         alive.unlink()
