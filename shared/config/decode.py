@@ -95,7 +95,7 @@ def decode_value(kind: Type, value: Any, place: _Place) -> Any:
                 raise place.wrong(value, kind)
             return float(value)
         case Kind.DURATION:
-            return _duration(kind, value)
+            return _duration(kind, value, place)
         case Kind.QUANTITY:
             return _quantity(value, place, kind)
         case Kind.STRUCT:
@@ -111,15 +111,15 @@ def _integer(kind: Type, value: Any, place: _Place) -> int:
     return value
 
 
-def _duration(kind: Type, value: Any) -> str:
+def _duration(kind: Type, value: Any, place: _Place) -> str:
     if kind.go == "TimeOrMetaDuration" and isinstance(value, int) and not isinstance(value, bool):
         return format_go_duration_ns(value)
     if not isinstance(value, str):
-        raise Invalid(f"json: cannot unmarshal {_json_name(value)} into Go value of type string")
+        raise Invalid(f"json: cannot unmarshal {_json_name(value)} into Go value of type string ({place.path})")
     try:
         return format_go_duration_ns(parse_go_duration_ns(value))
     except ValueError as error:
-        raise Invalid(str(error)) from error
+        raise Invalid(f"{error} ({place.path})") from error
 
 
 def _quantity(value: Any, place: _Place, kind: Type) -> str:
@@ -127,7 +127,7 @@ def _quantity(value: Any, place: _Place, kind: Type) -> str:
         raise place.wrong(value, kind)
     text = str(value)
     if not re.match(_QUANTITY, text):
-        raise Invalid(f"quantities must match the regular expression '{_QUANTITY}'")
+        raise Invalid(f"quantities must match the regular expression '{_QUANTITY}' ({place.path})")
     return text
 
 

@@ -11,6 +11,7 @@ from shared.config.flags import flag_of
 from shared.config.model import get_path
 from shared.config.validation_flags import validate_node_labels
 from shared.config.validation_reserved import check_enforcement, check_evictions, check_reserved
+from shared.config.validation_syntax import check_node_ip, check_syntax
 from shared.errors import Invalid
 from shared.kube.duration import parse_go_duration
 
@@ -65,7 +66,7 @@ _TLS_VERSIONS: Final = ("", "VersionTLS10", "VersionTLS11", "VersionTLS12", "Ver
 
 def validate_flags(flags: Values) -> None:
     """Flags without a configuration field. Raises Invalid."""
-    errors = list(validate_node_labels(flags["node_labels"] or {}))
+    errors = [*validate_node_labels(flags["node_labels"] or {}), *check_node_ip(flags["node_ip"] or "")]
     if errors:
         raise Invalid(f"failed to validate kubelet flags: {'; '.join(errors)}")
     provider = flags["cloud_provider"]
@@ -261,5 +262,6 @@ _RULES: Final[tuple[Callable[[Values, Gates], Iterator[str]], ...]] = (
     check_reserved,
     check_enforcement,
     check_evictions,
+    check_syntax,
     _check_others,
 )

@@ -47,6 +47,16 @@ def refusal(*argv: str) -> str:
         (["--eviction-soft=memory.available<5%"], "grace period must be specified for the soft eviction threshold"),
         (["--reserved-cpus=a"], "unable to parse reservedSystemCPUs (--reserved-cpus) a"),
         (["--authorization-mode=None"], "unknown authorization mode None"),
+        (["--node-ip=1.2.3"], 'bad --node-ip "1.2.3": "1.2.3" is not a valid IP address'),
+        (["--node-ip=10.0.0.1,10.0.0.2"], "must contain either a single IP or a dual-stack pair of IPs"),
+        (
+            ["--container-runtime-endpoint=http://x"],
+            'containerRuntimeEndpoint (--container-runtime-endpoint) "http://x": only unix socket endpoints are supported',
+        ),
+        (
+            ["--container-log-max-size=huge"],
+            'containerLogMaxSize (--container-log-max-size) "huge" is not a quantity greater than 0',
+        ),
         (["--tls-min-version=1.2"], 'unknown tls version "1.2"'),
         (["--hairpin-mode=x"], 'option "x" specified for hairpinMode (--hairpin-mode). Valid options are '),
         (["--cloud-provider=aws"], "built-in cloud providers are disabled"),
@@ -134,3 +144,18 @@ def test_whole_stages_can_be_switched_and_explicit_choices_win() -> None:
     assert gates["GracefulNodeShutdown"] is False
     assert gates["MemoryQoS"] is True
     assert gates["KubeletPSI"] is True
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("address: '1.2'", 'invalid configuration: address (--address) "1.2" is not a valid IP address'),
+        ("healthzBindAddress: here", '(--healthz-bind-address) "here" is not a valid IP address'),
+        ("syncFrequency: soon", 'time: invalid duration "soon" (syncFrequency)'),
+        ("containerRuntimeEndpoint: unix:run/x.sock", "only unix socket endpoints are supported"),
+    ],
+)
+def test_a_value_that_a_daemon_could_not_use_is_named_before_it_starts(tmp_path: Path, line: str, text: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"{HEAD}{line}\n")
+    assert text in refusal(f"--config={path}")
