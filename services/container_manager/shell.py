@@ -129,7 +129,11 @@ class ContainerManager:
         )
         self._started = asyncio.Event()
         self._claim: GroupClaim | None = None
-        self.ledger = Ledger(ctx.run_dir / "state" / "container_manager", self.machine.boot_id)
+        self.ledger = Ledger(
+            ctx.run_dir / "state" / "container_manager",
+            self.machine.boot_id,
+            failed=lambda text: ctx.degraded("checkpoint", text),
+        )
         self.admission = AdmissionDesk(self.shares.allocatable, self.ledger, self.pods, metrics)
         self.usage = self._usage_desk(metrics)
 

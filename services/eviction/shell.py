@@ -77,6 +77,7 @@ class Eviction:
             ctx.bus.own(NODE_PRESSURE),
             Checkpoint(ctx.run_dir / "state" / "eviction", version=1, kind=State, durable=False),
             transition_s=settings.eviction_pressure_transition_period_s,
+            failed=lambda text: ctx.degraded("checkpoint", text),
         )
         volumes = ctx.bus.follow(VOLUME_USAGE)
         parts = Parts(

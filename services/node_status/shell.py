@@ -25,6 +25,8 @@ from shared.messages.pleg import RUNTIME_HEALTH, RuntimeHealth
 from shared.messages.volume_manager import VOLUMES_IN_USE
 from shared.service import Context
 
+CERTIFICATE_RETRY_S = 2.0
+"""a pair that the disk did not let us make is tried again after this"""
 CERTIFICATE_CHECK_S = 60.0
 """upstream `dynamiccertificates`: files are read again at least this often"""
 KEY = "node"
@@ -33,7 +35,6 @@ KEY = "node"
 async def serve(ctx: Context[NodeStatusSettings]) -> None:
     """Runs until `ctx.stopping`."""
     daemon = NodeStatus(ctx)
-    await daemon.publish_credentials()
     daemon.follow()
     ctx.spawn("certificates", daemon.keep_credentials())
     ctx.spawn("images", daemon.images.keep())
@@ -53,6 +54,8 @@ class NodeStatus:
         self.started_mono = time.monotonic()
         self.checkpoint = Checkpoint(ctx.run_dir / "state" / "node_status", version=1, kind=Node)
         self.previous: Node | None = self.checkpoint.load()
+        self.is_kept = True
+        """whether the checkpoint has what was last published, as far as the next life needs it"""
         self.dirty = asyncio.Event()
         self.seen_mono: dict[str, float] = {}
 
@@ -109,11 +112,22 @@ class NodeStatus:
             self.identity, self._observe(now), self.previous, clock, daemon_grace_s=self.settings.daemon_grace_s
         )
         self.node_table.put(KEY, NodeEntry(node=node))
-        if self.previous is None or node.status.conditions != self.previous.status.conditions:
-            self.checkpoint.save(node)
+        if not self.is_kept or self.previous is None or node.status.conditions != self.previous.status.conditions:
+            self._keep(node)
         self.previous = node
         for event in events:
             self._emit(event)
+
+    def _keep(self, node: Node) -> None:
+        """For the next life. A disk that is full or away is tried again at the next update."""
+        try:
+            self.checkpoint.save(node)
+        except OSError as error:
+            self.is_kept = False
+            self.ctx.degraded("checkpoint", f"write {self.checkpoint.path}: {(error.strerror or str(error)).lower()}")
+        else:
+            self.is_kept = True
+            self.ctx.degraded("checkpoint", None)
 
     def _observe(self, now: float) -> Observed:
         for name, view in self.peers.items():
@@ -146,22 +160,31 @@ class NodeStatus:
         self.ctx.log.info("node.condition_changed", node=name, reason=event.reason)
         self.ctx.event(ObjectReference(kind="Node", name=name, uid=name), "Normal", event.reason, event.message)
 
-    async def publish_credentials(self) -> None:
+    async def _publish_credentials(self) -> None:
         """The serving pair is made (a moment of RSA) off the loop, so that the bus is answered meanwhile."""
         self.credentials = self.ctx.bus.own(CREDENTIALS)
         settings = self.settings
-        paths = await asyncio.to_thread(
-            ensure_serving_pair,
-            Path(settings.cert_dir),
-            self.identity.name,
-            settings.tls_cert_file,
-            settings.tls_private_key_file,
-        )
+        while True:
+            try:
+                paths = await asyncio.to_thread(
+                    ensure_serving_pair,
+                    Path(settings.cert_dir),
+                    self.identity.name,
+                    settings.tls_cert_file,
+                    settings.tls_private_key_file,
+                )
+                break
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                self.ctx.degraded("certificate", f"make serving certificate in {settings.cert_dir}: {reason}")
+                await asyncio.sleep(CERTIFICATE_RETRY_S)
+        self.ctx.degraded("certificate", None)
         self.credentials.put("serving", paths)
         self.credentials.mark(complete=True)
 
     async def keep_credentials(self) -> None:
-        """Looks at the files again each minute; a pair that became unreadable is logged and the last one stays."""
+        """Makes the pair, then looks at it again each minute; one that became unreadable is logged, the last one stays."""
+        await self._publish_credentials()
         while True:
             await asyncio.sleep(CERTIFICATE_CHECK_S)
             row = self.credentials.get("serving")

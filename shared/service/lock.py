@@ -4,6 +4,7 @@ ZeroMQ's bind on an ipc path removes a living process's socket without a word, s
 entered. The kernel gives it up with the process, however that ends; the file itself stays.
 """
 
+import contextlib
 import fcntl
 import os
 from pathlib import Path
@@ -31,8 +32,9 @@ class ServiceLock:
             pid = _read_pid(self._descriptor)
             os.close(self._descriptor)
             raise LockHeld(path, pid) from error
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
+        with contextlib.suppress(OSError):  # the pid is for people; a full disk must not keep a daemon from starting
+            size = os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)  # in place, which needs no space
+            os.ftruncate(self._descriptor, size)
 
     def release(self) -> None:
         """Give it up."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +32,9 @@ class Ledger:
     after the other must each count for the next, whatever becomes known of them in between.
     """
 
-    def __init__(self, path: Path, boot_id: str) -> None:
+    def __init__(self, path: Path, boot_id: str, failed: Callable[[str | None], None] = lambda _: None) -> None:
+        """`failed` is told why grants cannot be stored, and None once they can."""
+        self._failed = failed
         self._boot_id = boot_id
         self._checkpoint = Checkpoint(path, version=1, kind=Grants, durable=False)
         found = self._checkpoint.load()
@@ -62,7 +64,10 @@ class Ledger:
     async def grant(
         self, uid: str, requests: Mapping[str, int], *, active: Iterable[str], ports: Iterable[HostPort] = ()
     ) -> None:
-        """Record before it is answered. Grants of pods that are neither `active` nor on their way are dropped."""
+        """Record before it is answered; with a full disk memory has to do until the pod is shown.
+
+        Grants of pods that are neither `active` nor on their way are dropped.
+        """
         wanted = {*active, *self.on_their_way(), uid}
         grants = {u: g for u, g in self._grants.items() if u in wanted}
         self._grants = grants | {uid: dict(requests)}
@@ -80,4 +85,9 @@ class Ledger:
 
     async def _save(self) -> None:
         grants = Grants(pods=dict(self._grants), ports=dict(self._ports), boot_id=self._boot_id)
-        await asyncio.to_thread(self._checkpoint.save, grants)
+        try:
+            await asyncio.to_thread(self._checkpoint.save, grants)
+        except OSError as error:
+            self._failed(f"write {self._checkpoint.path}: {(error.strerror or str(error)).lower()}")
+        else:
+            self._failed(None)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from services.eviction.pressure.core import step
@@ -28,12 +28,15 @@ class PressureWatch:
         checkpoint: Checkpoint[State],
         *,
         transition_s: float,
+        failed: Callable[[str | None], None],
     ) -> None:
+        """`failed` is told why the state cannot be stored, and None once it can."""
         self.thresholds = list(thresholds)
         self.reader = reader
         self._table = table
         self._checkpoint = checkpoint
         self._transition_s = transition_s
+        self._failed = failed
         self._state = known_since_boot(checkpoint.load() or State(), time.monotonic())
         self._stored = self._state
         self.conditions: tuple[str, ...] = ()
@@ -56,9 +59,15 @@ class PressureWatch:
             condition_seen=self._state.condition_seen,
             unresolved=self._state.unresolved,
         )
-        if kept != self._stored:
-            self._stored = kept
+        if kept == self._stored:
+            return
+        try:
             await asyncio.to_thread(self._checkpoint.save, kept)
+        except OSError as error:  # pressure on the disk is what this daemon is here for: it is tried again at each look
+            self._failed(f"write {self._checkpoint.path}: {(error.strerror or str(error)).lower()}")
+        else:
+            self._stored = kept
+            self._failed(None)
 
 
 def known_since_boot(state: State, now_mono: float) -> State:

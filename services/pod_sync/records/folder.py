@@ -26,6 +26,7 @@ class RecordFolder(Generic[T]):
         self._kind = kind
         self._version = version
         self._kept: dict[str, T] = {}
+        self._unwritten: set[str] = set()
 
     def load(self) -> dict[str, T]:
         """Everything that was kept. Damaged files are set aside."""
@@ -36,17 +37,23 @@ class RecordFolder(Generic[T]):
         return self._kept.get(uid)
 
     def put(self, uid: str, value: T) -> None:
-        """Keep the value; nothing is written when it is the one that is kept."""
-        if self._kept.get(uid) == value:
+        """Keep the value; nothing is written when it is the one that is kept. What could not be written is tried again."""
+        if self._kept.get(uid) == value and uid not in self._unwritten:
             return
         self._kept[uid] = value
         try:
             self._file(uid).save(value)
         except OSError as error:
-            structlog.get_logger().error("record.not_written", kind=self._kind.__name__, pod_uid=uid, error=str(error))
+            if uid not in self._unwritten:
+                self._unwritten.add(uid)
+                kind = self._kind.__name__
+                structlog.get_logger().error("record.not_written", kind=kind, pod_uid=uid, error=str(error))
+        else:
+            self._unwritten.discard(uid)
 
     def delete(self, uid: str) -> None:
         """Keep nothing of that pod; nothing kept is success."""
+        self._unwritten.discard(uid)
         if self._kept.pop(uid, None) is not None:
             self._path(uid).unlink(missing_ok=True)
 
