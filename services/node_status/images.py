@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from services.node_status.node.model import Image
 from services.node_status.settings import NodeStatusSettings
@@ -9,6 +10,9 @@ from shared.cri import api
 from shared.cri.client import RuntimeClient
 from shared.errors import OctoletError
 from shared.service import Context
+
+RETRY_S: Final = 2.0
+"""after a listing that failed: a runtime that is back should not be called away for a whole period"""
 
 
 class ImageList:
@@ -24,17 +28,18 @@ class ImageList:
         settings = self.ctx.settings
         async with RuntimeClient(settings.image_service_endpoint or settings.runtime_endpoint) as cri:
             while True:
-                await self._list(cri)
-                await asyncio.sleep(settings.image_list_period_s)
+                is_listed = await self._list(cri)
+                await asyncio.sleep(settings.image_list_period_s if is_listed else RETRY_S)
 
-    async def _list(self, cri: RuntimeClient) -> None:
+    async def _list(self, cri: RuntimeClient) -> bool:
         try:
             answer = await cri.list_images(api.ListImagesRequest())
         except OctoletError as error:
             self.ctx.degraded("images", f"list images: {error}")
-            return
+            return False
         self.ctx.degraded("images", None)
         seen = tuple(Image(id=i.id, names=(*i.repo_digests, *i.repo_tags), size_bytes=i.size) for i in answer.images)
         if set(seen) != set(self.latest):
             self.latest = seen
             self.on_change()
+        return True

@@ -3,6 +3,9 @@
 The text is what users of Kubernetes know from events: `rpc error: code = NotFound desc = ...` (Go's status text).
 """
 
+import re
+from typing import Final
+
 import grpc
 import grpc.aio
 
@@ -38,6 +41,10 @@ class RpcTransient(RpcError, Transient):
     """Everything else. UNKNOWN is among them: runtimes answer it for whatever failed on their side."""
 
 
+_CANNOT_DIAL: Final = re.compile(
+    r"failed to connect to all addresses.*addr: unix:(?P<path>\S+) error: (?P<why>.+)", re.DOTALL
+)
+
 _CLASSES: dict[grpc.StatusCode, type[RpcError]] = {
     grpc.StatusCode.NOT_FOUND: RpcNotFound,
     grpc.StatusCode.ALREADY_EXISTS: RpcConflict,
@@ -61,6 +68,9 @@ def from_status(code: grpc.StatusCode, details: str) -> RpcError:
     """The error for that status."""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED and "Deadline Exceeded" in details:
         details = "context deadline exceeded"  # the library's words for our own deadline; these are Go's
+    if dial := _CANNOT_DIAL.match(details):  # in the words of Go's library, which end with what is wrong
+        where, why = dial["path"], dial["why"].lower()
+        details = f'connection error: desc = "transport: Error while dialing: dial unix {where}: connect: {why}"'
     return _CLASSES.get(code, RpcTransient)(code_name(code), details)
 
 

@@ -73,11 +73,14 @@ class LogFile:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        is_torn = _ends_within_a_line(path)
         self._handler = logging.handlers.RotatingFileHandler(
             path, maxBytes=LOG_FILE_BYTES, backupCount=LOG_FILES_KEPT, encoding="utf-8", errors="replace"
         )
         self._handler.setFormatter(logging.Formatter("%(message)s"))
         self._handler.handleError = lambda record: None  # type: ignore[method-assign]
+        if is_torn:
+            self.write("")
 
     def write(self, line: str) -> None:
         """Append one line."""
@@ -86,6 +89,16 @@ class LogFile:
     def close(self) -> None:
         """Close the file."""
         self._handler.close()
+
+
+def _ends_within_a_line(path: Path) -> bool:
+    """Whether the last life was ended, or its disk was full, in the middle of one."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+    except OSError:  # not there yet, or empty
+        return False
 
 
 class Output:

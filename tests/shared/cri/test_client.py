@@ -230,6 +230,19 @@ def test_a_client_finds_a_runtime_that_starts_later_or_starts_again(tmp_path: Pa
     asyncio.run(run())
 
 
+def test_a_runtime_that_is_not_there_is_told_with_its_socket_and_the_reason(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with RuntimeClient(f"unix://{tmp_path}/cri.sock") as client:
+            error = await failure(client.version(api.VersionRequest()))
+            assert isinstance(error, Transient)
+            assert str(error) == (
+                'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: '
+                f'dial unix {tmp_path}/cri.sock: connect: no such file or directory"'
+            )
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:1234", "http:///run/x.sock", "run/x.sock", "unix://x.sock"])
 def test_only_unix_sockets_are_endpoints(endpoint: str) -> None:
     async def run() -> None:

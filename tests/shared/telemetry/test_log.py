@@ -100,6 +100,18 @@ def test_the_file_is_rotated_by_size_and_bounded(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "log" / "x.log").read_text().splitlines()[-1].startswith("099")
 
 
+def test_a_line_that_the_last_life_did_not_end_spoils_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "log" / "x.log"
+    for before in ("", '{"event":"whole"}\n', '{"event":"to'):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(before)
+        file = LogFile(path)
+        file.write('{"event":"next"}')
+        file.close()
+        assert path.read_text().splitlines()[-1] == '{"event":"next"}'
+        assert path.read_text().count("\n") == 1 + before.count("\n") + (bool(before) and not before.endswith("\n"))
+
+
 def test_a_file_that_cannot_be_written_loses_lines_only(tmp_path: Path) -> None:
     (tmp_path / "x.log").symlink_to("/dev/full")
     configure(log_format="json", level="info", file=tmp_path / "x.log", stderr=Stderr(os.open(os.devnull, os.O_WRONLY)))
