@@ -26,6 +26,8 @@ from shared.config.flags import FLAGS, Standing
 from shared.config.resolve import resolve_arguments
 from shared.config.settings import unused, write_settings
 from shared.errors import Invalid
+from shared.messages.base import Service
+from shared.service.settings import settings_path
 from shared.supervision.configuration import Supervisor, render
 
 CONFIGURATION_FILE: Final = "supervisord.conf"
@@ -111,6 +113,7 @@ def supervisor_for(config: Config, options: Options) -> Supervisor:
         python=sys.executable,
         directory="/",
         arguments=tuple(arguments),
+        settings_dir=settings_path(options.run_dir, Service.SERVER).parent,
         preload=options.preload,
         origin="Written by `octolet run` at each start.",
     )

@@ -29,6 +29,7 @@ from shared.telemetry.log import configure, get_logger
 S = TypeVar("S", bound=msgspec.Struct)
 Serve = Callable[[Context[S]], Awaitable[None]]
 
+RUN_DIR_CHECK_S: Final = 5.0
 EXIT_CRASHED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_LOCK_HELD: Final = 75
@@ -106,6 +107,7 @@ async def _serve(name: str, settings: S, serve: Serve[S], run_dir: Path) -> None
             loop.add_signal_handler(number, context.stopping.set)
         loop.set_exception_handler(lambda _, what: _report_callback(context.log, what))
         context.spawn("alive", _keep_alive(run_dir / f"{name}.alive"))
+        context.spawn("run_dir", _watch_run_dir(run_dir / f"{name}.lock", context.log))
         context.log.info("service.started", pid=os.getpid(), run_dir=str(run_dir))
         gc.collect()
         gc.freeze()  # modules and start-up objects stay: no later collection looks at them
@@ -123,6 +125,15 @@ async def _keep_alive(path: Path) -> None:
             path.touch(mode=0o600)
         now = asyncio.get_running_loop().time()
         await asyncio.sleep(next_beat_mono(now) - now)  # with the bus's heartbeat, so as to wake up once for both
+
+
+async def _watch_run_dir(lock: Path, log: FilteringBoundLogger) -> None:
+    """Say once that somebody removed the run folder. To end would be worse: what runs can still do its work."""
+    while lock.exists():
+        await asyncio.sleep(RUN_DIR_CHECK_S)
+    text = "start octolet again: until then daemons that restart stay away, and no command finds this one"
+    log.error("run_dir.removed", path=str(lock.parent), text=text)
+    await asyncio.Event().wait()
 
 
 def _report_callback(log: FilteringBoundLogger, what: dict[str, Any]) -> None:

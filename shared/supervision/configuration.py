@@ -60,6 +60,8 @@ class Supervisor:
     programs: tuple[str, ...] = tuple(service.value for service in Service)
     package: str = "services"
     arguments: tuple[str, ...] = ()
+    settings_dir: Path | None = None
+    """where `<program>.json` must be: a daemon whose file is gone must not come back with the defaults"""
     preload: bool = True
     hang_s: float = 30.0
     loglevel: str = "info"
@@ -84,11 +86,17 @@ def render(supervisor: Supervisor) -> str:
             python=supervisor.python,
             package=supervisor.package,
             directory=supervisor.directory,
-            arguments="".join(f" {_quoted(argument)}" for argument in supervisor.arguments),
+            arguments="".join(f" {_quoted(argument)}" for argument in _arguments(supervisor, name)),
         )
         for name in supervisor.programs
     )
     return head + "".join(programs)
+
+
+def _arguments(supervisor: Supervisor, name: str) -> tuple[str, ...]:
+    if supervisor.settings_dir is None:
+        return supervisor.arguments
+    return (*supervisor.arguments, "--settings", str(supervisor.settings_dir / f"{name}.json"))
 
 
 def _literal(value: object) -> str:

@@ -128,7 +128,8 @@ def test_everything_a_start_needs_is_written_for_root_alone(tmp_path: Path) -> N
     written = {path.relative_to(run_dir).as_posix() for path in run_dir.rglob("*") if path.is_file()}
     assert written == {"supervisord.conf", "config.json", *(f"settings/{service}.json" for service in Service)}
     text = (run_dir / "supervisord.conf").read_text()
-    assert f"command={sys.executable} -m services.pleg --run-dir {run_dir} --log-level debug\n" in text
+    settings = f"--settings {run_dir}/settings/pleg.json"  # named, so that a lost file is no return to the defaults
+    assert f"command={sys.executable} -m services.pleg --run-dir {run_dir} --log-level debug {settings}\n" in text
     assert json.loads((run_dir / "config.json").read_text())["configuration"]["maxPods"] == 9
 
 

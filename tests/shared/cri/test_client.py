@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import math
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -290,3 +292,49 @@ def test_container_events_end_with_the_reader(tmp_path: Path) -> None:
                 await asyncio.sleep(0.01)
 
     asyncio.run(run())
+
+
+LOOK_AT_THREADS = """
+import asyncio, os, sys
+from shared.cri import api
+from shared.cri.client import RuntimeClient
+from shared.errors import Transient
+
+def threads(): return len(os.listdir("/proc/self/task"))
+
+async def main():
+    async with RuntimeClient(sys.argv[1]) as client:
+        before = threads()
+        try:
+            await client.version(api.VersionRequest())
+        except Transient:
+            pass
+        print(before, threads())
+
+asyncio.run(main())
+"""
+
+
+def test_a_client_that_was_not_used_has_started_no_thread_of_grpc(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LOOK_AT_THREADS, f"unix://{tmp_path}/none.sock"]
+    before, after = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert before == 1 < after
+
+
+def test_a_wrong_endpoint_is_refused_before_the_first_call() -> None:
+    async def scenario() -> None:
+        async with RuntimeClient("tcp://127.0.0.1:1"):
+            pass
+
+    with pytest.raises(Invalid, match="only support unix socket endpoint"):
+        asyncio.run(scenario())
+
+
+def test_a_closed_client_opens_no_channel_any_more(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with RuntimeClient(f"unix://{tmp_path}/none.sock") as client:
+            pass
+        await client.version(api.VersionRequest())
+
+    with pytest.raises(RuntimeError, match="closed"):
+        asyncio.run(scenario())

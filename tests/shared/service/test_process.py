@@ -88,6 +88,17 @@ def test_a_daemon_says_who_it_is_lives_and_stops_at_sigterm(tmp_path: Path) -> N
     assert list(shown[0])[:3] == ["timestamp", "level", "event"]
 
 
+def test_a_run_folder_that_is_removed_is_told_and_ends_nothing(tmp_path: Path) -> None:
+    """`RUN_DIR_CHECK_S` is what the wait is for."""
+    with daemon(tmp_path, stderr=subprocess.PIPE) as process:
+        wait_for(lambda: is_ready(tmp_path))
+        (tmp_path / "prober.lock").unlink()
+        wait_for(lambda: any(line["event"] == "run_dir.removed" for line in logged(tmp_path)), 15)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 0
+
+
 def test_sigint_stops_it_too(tmp_path: Path) -> None:
     with daemon(tmp_path) as process:
         wait_for(lambda: is_ready(tmp_path))
