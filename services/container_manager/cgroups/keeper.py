@@ -233,7 +233,7 @@ class PodGroupKeeper:
                 await loop.run_in_executor(self._removers, lambda: self._groups.destroy(name))
                 self._lose(uid)
                 self._metrics.group_done("destroy", time.monotonic() - started)
-                self._log.info("group.removed", pod_uid=uid)
+                self._log.info("group.removed", pod_uid=uid, **self._pod_field(uid))
                 self._table.put(uid, PodResources(phase=PodCgroupPhase.RELEASED))
             case Release():
                 self._table.put(uid, PodResources(phase=PodCgroupPhase.RELEASED))
@@ -249,6 +249,11 @@ class PodGroupKeeper:
             self._table.put(uid, PodResources(phase=PodCgroupPhase.FAILED, qos_class=action.qos, error=str(error)))
         pause = min(RETRY_MAX_S, RETRY_FIRST_S * 2 ** min(count - 1, 10)) * random.uniform(0.8, 1.2)
         asyncio.get_running_loop().call_later(pause, self.touch, uid)
+
+    def _pod_field(self, uid: str) -> dict[str, str]:
+        """The pod's name for a log line, if it is known."""
+        entry = self._pods.get(uid)
+        return {} if entry is None else {"pod": f"{entry.pod.metadata.namespace}/{entry.pod.metadata.name}"}
 
     def _report(self, uid: str, errors: list[str]) -> None:
         if errors:

@@ -159,7 +159,8 @@ class Collector:
         while len(self._removed) > MAX_REMEMBERED:
             del self._removed[next(iter(self._removed))]
         self._metrics.removed.labels("container").inc()
-        self._log.info("container.removed", container_id=container.id, pod_uid=container.pod_uid, name=container.name)
+        # pleg tells people, with the pod's name, as soon as it no longer sees it.
+        self._log.debug("container.removed", container_id=container.id, pod_uid=container.pod_uid, name=container.name)
 
     async def _remove_log(self, container: DeadContainer) -> None:
         """The log, what was rotated away of it, and the link to it. Raises NotFound when the container is gone."""
