@@ -27,6 +27,8 @@ S = TypeVar("S")
 MAX_EVENTS: Final = 500
 """Kubernetes Events kept in the `events` table; the oldest make room. node_status posts them within seconds"""
 EVENT_TYPES: Final = ("Normal", "Warning")
+START_S: Final = 3.0
+"""for so long after its start a daemon only waits for its peers, which start at the same time"""
 REPEAT_S: Final = 600.0
 """an event that says what was said within this time is logged at debug: back-offs and failing probes go on for hours"""
 
@@ -90,7 +92,10 @@ class Context(Generic[S]):
             self.log.info("dependency.recovered", dependency=key)
         else:
             self._degraded[key] = text
-            self.log.warning("dependency.lost", dependency=key, text=text)
+            if time.monotonic() - self._started_at_mono < START_S:
+                self.log.info("dependency.awaited", dependency=key, text=text)  # all start at once: it was never lost
+            else:
+                self.log.warning("dependency.lost", dependency=key, text=text)
         self._publish_state()
 
     def event(

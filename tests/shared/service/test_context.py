@@ -40,6 +40,22 @@ def test_degraded_dependencies_are_published_in_order_and_taken_back(tmp_path: P
     asyncio.run(scenario())
 
 
+def test_a_peer_that_is_not_there_yet_is_awaited_and_one_that_goes_later_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with open_context("prober", None, tmp_path) as context:
+            context.degraded("runtime", "not there yet")
+            context.degraded("runtime", None)
+            monkeypatch.setattr("shared.service.context.START_S", 0.0)
+            context.degraded("runtime", "gone")
+
+    with capture_logs() as lines:
+        asyncio.run(scenario())
+    told = [(line["event"], line["log_level"]) for line in lines if line["event"].startswith("dependency.")]
+    assert told == [("dependency.awaited", "info"), ("dependency.recovered", "info"), ("dependency.lost", "warning")]
+
+
 def test_the_events_table_is_bounded_and_keeps_the_newest(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with open_context("prober", None, tmp_path) as context, Bus("node_status", tmp_path) as reader:
