@@ -43,7 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         if not isinstance(error, OctoletError | OSError):
             raise
-        print(f"octolet {verb}: {error}", file=sys.stderr)
+        text = str(error)
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            text = f"{error.filename}: {error.strerror.lower()}"
+        print(f"octolet {verb}: {text}", file=sys.stderr)
         return 1
 
 

@@ -31,7 +31,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--count", type=int, default=0, help="stop after so many messages")
     parser.add_argument("-o", "--output", choices=["text", "wide", "json"], default="text")
     parser.add_argument("--run-dir", type=Path, default=default_run_dir(), help=RUN_DIR_HELP)
-    return asyncio.run(_follow(parser.parse_args(argv)))
+    given = parser.parse_args(argv)
+    if not (given.run_dir / "bus").is_dir():
+        print(f"octolet tap: no node was started from {given.run_dir}", file=sys.stderr)
+        return 1
+    return asyncio.run(_follow(given))
 
 
 async def _follow(given: argparse.Namespace) -> int:

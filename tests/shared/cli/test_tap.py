@@ -1,9 +1,12 @@
 """What `octolet tap --pod` lets through."""
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from shared.bus.tap import Tapped
-from shared.cli.tap import PodFilter, to_json, to_text
+from shared.cli.tap import PodFilter, main, to_json, to_text
 
 
 def message(id: str, *, key: str = "", content: Any = None, cause: str = "") -> Tapped:
@@ -22,6 +25,13 @@ def message(id: str, *, key: str = "", content: Any = None, cause: str = "") -> 
 
 
 POD = {"pod": {"metadata": {"name": "web", "namespace": "shop"}}, "source": "file"}
+
+
+def test_a_run_directory_without_a_node_is_no_endless_silence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--run-dir", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"octolet tap: no node was started from {tmp_path}\n"
 
 
 def test_a_pod_is_followed_by_uid_once_a_row_named_it() -> None:
