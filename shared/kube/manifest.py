@@ -10,6 +10,7 @@ pod for a mirror pod and never run it).
 """
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ from shared.kube.yaml_document import MAX_NODES, InvalidYaml, read_first_documen
 MAX_BYTES: Final = 10 * 1024 * 1024
 FILE_SOURCE: Final = "file"
 HTTP_SOURCE: Final = "http"
+_UID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""A pod's directories and cgroups are named by it; an API server makes UIDs itself, a manifest may hold anything."""
 _LONGEST_ERROR: Final = 4096
 _OURS: Final = (CONFIG_SOURCE, CONFIG_MIRROR, CONFIG_SEEN)
 
@@ -140,8 +143,11 @@ def _short(value: Any) -> str:
 
 def _uid(decoded: Pod, path: str, node_name: str, source: str) -> str:
     """Stable for content, node and place; comments and layout do not count, and neither do fields yet unknown."""
-    if decoded.metadata.uid:
-        return decoded.metadata.uid
+    if given := decoded.metadata.uid:
+        if not _UID.fullmatch(given):
+            what = "must consist of at most 128 alphanumeric characters, '-', '_' or '.', and start with an alphanumeric one"
+            raise _Refused(f'invalid pod: metadata.uid: Invalid value: "{given[:128]}": {what}')
+        return given
     content = msgspec.json.encode(decoded, order="deterministic")
     place = f"host:{node_name}file:{path}" if source == FILE_SOURCE else f"url:{path}"
     return hashlib.blake2b(content + place.encode(), digest_size=16).hexdigest()

@@ -383,3 +383,15 @@ def test_a_decoded_pod_is_understood_by_the_official_client() -> None:
     theirs = client.deserialize(Response.data, "V1Pod", "application/json")
     again = msgspec.json.decode(json.dumps(client.sanitize_for_serialization(theirs)), type=Pod)
     assert again == decode(document(hostNetwork=True)).pod
+
+
+@pytest.mark.parametrize("uid", ["../../etc", "a/b", ".", "..", "-", "a b", "a\n", "ü", "x" * 129, "a\0"])
+def test_a_uid_that_cannot_name_a_directory_is_refused(uid: str) -> None:
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "uid": uid},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    with pytest.raises(Invalid, match=r"invalid pod: metadata\.uid: Invalid value: "):
+        decode_manifest(msgspec.json.encode(document), "/m/p.json", "node1")
