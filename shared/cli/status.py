@@ -19,7 +19,7 @@ from shared.messages.pod_sync import POD_STATUS, PODS, PodEntry, PodStatusEntry
 
 _PATIENCE_S: Final = 2.0
 """how long a daemon that runs may take to send its tables"""
-_LONGEST_REASON: Final = 160
+_LONGEST_REASON: Final = 240
 """characters of a reason in the table; `-o json` has all"""
 
 
